@@ -214,7 +214,9 @@ impl Work {
         if let Some(record) = &self.record {
             let kept = match record.state {
                 State::Parked => "until somebody decides".into(),
-                _ => span(record.expires_at.since(now)),
+                State::Running | State::Succeeded | State::Failed | State::Waiting => {
+                    span(record.expires_at.since(now))
+                }
             };
             rows.push(("runs", html! { (record.attempts) }));
             rows.push(("ended in doubt", html! { (record.doubts) }));
@@ -322,7 +324,7 @@ impl Work {
             serde_json::json!({"name": name, "fence": step.fence.0, "done": step.result.is_some()})
         });
         set(&mut told, "steps", Value::Array(steps.collect()));
-        if !told["history"].is_array() {
+        if told.get("history").is_none() {
             let history = self.record.iter().flat_map(|it| &it.history);
             let history = history.map(timeline::superseded_json);
             set(&mut told, "history", Value::Array(history.collect()));

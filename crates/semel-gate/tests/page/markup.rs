@@ -2,7 +2,7 @@
 
 use super::bed::{PageBed, encoded};
 use crate::support::prelude::*;
-use semel::letter::{Letter, LetterId};
+use semel::letter::{Letter, LetterId, Put};
 use semel::protocol::{Claim, Fence};
 use semel::store::Letters;
 use semel::{Fingerprint, Key};
@@ -112,7 +112,7 @@ async fn fill(bed: &PageBed) {
         };
         drop(bed.store.claim(&claim).await.unwrap());
     }
-    drop(bed.store.put(&letter()).await.unwrap());
+    assert_eq!(bed.store.put(&letter()).await.unwrap(), Put::Applied);
     let key = Key::from_bytes([1; 32]);
     bed.acts(&format!("/ui/records/{key}/release"), &[("reason", MARKUP)])
         .await;

@@ -1,11 +1,17 @@
 //! The numbers: a million records and ten thousand letters, and a page that answers nevertheless. Only with
 //! `SEMEL_TEST_LONG=1`; `SEMEL_TEST_RECORDS` takes another number for a quick look.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "it says what it measured, and whether it was run"
+)]
+
 use crate::support::prelude::*;
 use crate::support::settings;
 use futures_util::{StreamExt, stream};
 use semel::key::{Delivered, Scope};
-use semel::letter::{Letter, LetterId};
+use semel::letter::{Letter, LetterId, Put};
 use semel::protocol::{Claim, Claimed, Fence};
 use semel::store::Letters;
 use semel::{Fingerprint, Key, KeyRule};
@@ -136,7 +142,7 @@ async fn fill(store: &Arc<dyn Letters>, records: u64) {
         let Claimed::Granted(lease) = store.claim(&claim).await.unwrap() else {
             panic!("a new key is granted")
         };
-        if number % 1000 != 0 {
+        if !number.is_multiple_of(1000) {
             let result = Outcome::ok("done").encode();
             drop(
                 store
@@ -149,7 +155,8 @@ async fn fill(store: &Arc<dyn Letters>, records: u64) {
     stream::iter(0..records)
         .for_each_concurrent(AT_ONCE, settle)
         .await;
-    let keep = async |number: u64| drop(store.put(&letter(number)).await.unwrap());
+    let keep =
+        async |number: u64| assert_eq!(store.put(&letter(number)).await.unwrap(), Put::Applied);
     stream::iter(0..LETTERS).for_each_concurrent(64, keep).await;
 }
 
