@@ -2,6 +2,7 @@
 //! `semel letters` with `--store` say the same without a gate.
 
 mod records;
+pub(crate) mod history;
 pub(crate) mod letters;
 
 pub use records::Verdict;

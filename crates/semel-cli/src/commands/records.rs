@@ -40,6 +40,18 @@ const SHOWN: [Column; 17] = [
     ("outcome", "/outcome/error"),
 ];
 
+const ATTEMPTS: [Column; 7] = [
+    ("BEGAN AT", "began_at"),
+    ("GATE", "gate"),
+    ("ACT", "act"),
+    ("FENCE", "fence"),
+    ("ENDED", "ended"),
+    ("LASTED S", "lasted_s"),
+    ("SUPERSEDED BY", "by"),
+];
+
+const STEPS: [Column; 3] = [("STEP", "name"), ("DONE", "done"), ("FENCE", "fence")];
+
 pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
     let (target, json) = (AdminTarget::open(&args.target).await?, args.target.json);
     match &args.command {
@@ -93,5 +105,20 @@ pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
 fn shown(record: &Value) -> String {
     let body = record.pointer("/outcome/body");
     let body = body.map(super::operate::body).unwrap_or_default();
-    members(&SHOWN, record) + &body
+    members(&SHOWN, record) + &beside(record) + &body
+}
+
+/// What a record has beside itself: attempts that are over, and steps.
+fn beside(record: &Value) -> String {
+    let mut text = String::new();
+    for (title, pointer, columns) in [
+        ("attempts before", "/history", &ATTEMPTS[..]),
+        ("steps", "/steps", &STEPS),
+    ] {
+        let rows = record.pointer(pointer).and_then(Value::as_array);
+        if let Some(rows) = rows.filter(|rows| !rows.is_empty()) {
+            text += &format!("\n{title}\n{}", table(columns, rows));
+        }
+    }
+    text
 }

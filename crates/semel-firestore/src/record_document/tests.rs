@@ -78,7 +78,9 @@ fn record(value: &Value) -> Record {
         expires_at: Time(number(&value["expires_at"])),
         result: some("result").map(|it| raw(it).into()),
         label: some("label").map(|it| raw(it).into()).unwrap_or_default(),
-        history: Vec::new(),
+        history: some("history").map_or_else(Vec::new, |it| {
+            decode_history(raw(it).into()).expect("a history")
+        }),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records: looking at them, and what an operator may do to one.
 
+use super::history::{history_json, steps_json};
 use super::{Operator, Refused, VOID, body, cursor, moment, set};
 use crate::audit::AuditedAct;
 use crate::reply::problem::Problem;
@@ -65,7 +66,7 @@ impl Operator {
         Ok(json!({"records": records, "next": cursor(page.next.as_ref())}))
     }
 
-    /// One record with its outcome; the outcome's body only on request.
+    /// One record with its outcome, its history and its steps; the outcome's body only on request.
     ///
     /// # Errors
     /// When there is none, or those of the store.
@@ -87,6 +88,9 @@ impl Operator {
         );
         set(&mut told, "label", label_json(&record.label));
         set(&mut told, "outcome", outcome);
+        set(&mut told, "history", history_json(&record));
+        let steps = self.store().steps(key).await?;
+        set(&mut told, "steps", steps_json(&steps));
         Ok(told)
     }
 

@@ -163,7 +163,7 @@ impl Work {
             div.two {
                 section {
                     h2 { "What happened (UTC)" }
-                    (timeline::timeline(self.record.as_ref(), &self.label, &self.deliveries, now))
+                    (timeline::timeline(self.record.as_ref(), &self.deliveries, now))
                     (self.steps())
                     (self.acts(now))
                 }
@@ -320,15 +320,6 @@ impl Work {
         };
         let deliveries = self.deliveries.iter().map(|it| it.json()).collect();
         set(&mut told, "deliveries", Value::Array(deliveries));
-        let steps = self.steps.iter().map(|(name, step)| {
-            serde_json::json!({"name": name, "fence": step.fence.0, "done": step.result.is_some()})
-        });
-        set(&mut told, "steps", Value::Array(steps.collect()));
-        if told.get("history").is_none() {
-            let history = self.record.iter().flat_map(|it| &it.history);
-            let history = history.map(timeline::superseded_json);
-            set(&mut told, "history", Value::Array(history.collect()));
-        }
         Ok(told)
     }
 }

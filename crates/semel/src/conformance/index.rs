@@ -33,7 +33,7 @@ fn id() -> Bytes {
 }
 
 async fn index(stage: &Stage<'_>, key: &Key, ids: &[&Bytes]) -> Judged {
-    let ids = ids.iter().map(|id| Bytes::clone(id)).collect();
+    let ids = ids.iter().copied().cloned().collect();
     ok("index", stage.store.index(key, ids, RETENTION).await)
 }
 

@@ -73,6 +73,18 @@ faults![
     LabelsOfLaterGrantsAreKept,
     LabelsOutliveTheIncarnation,
     LabelsAreCompared,
+    HistoryIsNotKept,
+    HistoryHasNoEnd,
+    HistoryForgetsWho,
+    HistoryKeepsTheNewFence,
+    HistoryKeepsNoReason,
+    HistoryOutlivesTheIncarnation,
+    RenewalsAreRemembered,
+    ActsAreNotRemembered,
+    StepsOfEveryIncarnationAreShown,
+    IndexOutlivesForget,
+    IndexNeverEnds,
+    IndexFindsOneKey,
     DoubtsAreNotCounted,
     AnsweredFailuresAreCounted,
     RepeatedDoubtsAreCounted,
@@ -134,6 +146,12 @@ impl Fault {
             Self::ListRepeats,
             Self::ListSkips,
             Self::ListShowsResults,
+            // A case seldom has nine runs of one piece of work, or a step of an incarnation that has not been dropped.
+            Self::HistoryHasNoEnd,
+            Self::StepsOfEveryIncarnationAreShown,
+            Self::IndexOutlivesForget,
+            Self::IndexNeverEnds,
+            Self::IndexFindsOneKey,
         ]
         .contains(&self)
     }
@@ -159,6 +177,7 @@ impl Fault {
             self.writes(operation, record, new, now);
             self.writes_doubt(operation, record, new);
         }
+        self.supersedes(&mut decision, operation, record, now);
         self.tells(&mut decision.answer);
         self.tells_doubt(&mut decision.answer);
         decision

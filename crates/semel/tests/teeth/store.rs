@@ -63,11 +63,15 @@ impl BrokenStore {
 
     fn write(&self, kept: &mut Tables, operation: &Operation, decision: Decision) -> Answer {
         if let Some(key) = operation.key().copied() {
-            if decision.ended.is_some() {
+            if decision.ended.is_some() && !self.has(Fault::StepsOfEveryIncarnationAreShown) {
                 kept.steps.retain(|(k, ..), _| *k != key);
             }
             if let Some(mut record) = decision.write {
-                record.remember(decision.superseded);
+                if self.has(Fault::HistoryHasNoEnd) {
+                    record.history.extend(decision.superseded);
+                } else {
+                    record.remember(decision.superseded);
+                }
                 kept.records.insert(key, record);
             }
         }
@@ -76,7 +80,10 @@ impl BrokenStore {
         }
         let now = self.clock.wall();
         match operation {
-            Operation::Steps(key) => Answer::Steps(kept.steps_of(key, now)),
+            Operation::Steps(key) => {
+                let all = self.has(Fault::StepsOfEveryIncarnationAreShown);
+                Answer::Steps(kept.steps_of(key, all, now))
+            }
             Operation::Index { key, ids, keep } => {
                 for id in ids {
                     let until = kept.index.entry((id.clone(), *key)).or_default();
@@ -84,8 +91,22 @@ impl BrokenStore {
                 }
                 Answer::Indexed
             }
-            Operation::Find(id) => Answer::Found(kept.found(id, now)),
-            Operation::Forget(key) if decision.answer == Answer::Acted(Acted::Applied) => {
+            Operation::Find(id) => {
+                let now = if self.has(Fault::IndexNeverEnds) {
+                    Time(0)
+                } else {
+                    now
+                };
+                let mut found = kept.found(id, now);
+                if self.has(Fault::IndexFindsOneKey) {
+                    found.truncate(1);
+                }
+                Answer::Found(found)
+            }
+            Operation::Forget(key)
+                if decision.answer == Answer::Acted(Acted::Applied)
+                    && !self.has(Fault::IndexOutlivesForget) =>
+            {
                 kept.index.retain(|(_, indexed), _| indexed != key);
                 decision.answer
             }
@@ -104,9 +125,9 @@ impl BrokenStore {
 // === impl Tables ===
 
 impl Tables {
-    fn steps_of(&self, key: &Key, now: Time) -> Vec<(String, StepRecord)> {
+    fn steps_of(&self, key: &Key, all: bool, now: Time) -> Vec<(String, StepRecord)> {
         let born = look(self.records.get(key), now).map(|record| record.born);
-        let mine = |(k, b, _): &(Key, Fence, String)| k == key && Some(*b) == born;
+        let mine = |(k, b, _): &(Key, Fence, String)| k == key && (all || Some(*b) == born);
         let steps = self.steps.iter().filter(|(at, _)| mine(at));
         steps
             .map(|((_, _, name), step)| (name.clone(), shown_step(step.clone())))

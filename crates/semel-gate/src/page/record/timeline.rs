@@ -1,20 +1,14 @@
 //! What happened to a record, in order: deliveries that this gate remembers, runs that were superseded, and the last one.
 
-use crate::label::Label;
-use crate::operate::moment;
+use crate::operate::history::{begun_by, is_act, lasted, status};
 use crate::page::format::{clock, span, whole};
 use crate::page::overview::sender;
 use crate::page::screen::delivery_tone;
 use crate::recent::RecentDelivery;
-use semel::Outcome;
 use semel::clock::Time;
 use semel::protocol::{Fence, Record, State, Superseded};
 use semel_ui::{Markup, Moment, Tone, empty, html, timeline as draw};
-use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// The words that an operator's act begins with, where a history says who.
-const ACTS: [&str; 4] = ["redrive", "release", "resolve", "park"];
 
 /// Something that happened, and when.
 struct Event {
@@ -26,13 +20,12 @@ struct Event {
 
 pub(super) fn timeline(
     record: Option<&Record>,
-    label: &Label,
     deliveries: &[Arc<RecentDelivery>],
     now: Time,
 ) -> Markup {
     let mut events: Vec<Event> = deliveries.iter().map(|it| delivered(it)).collect();
     if let Some(record) = record {
-        events.extend(runs(record, label));
+        events.extend(runs(record));
         events.extend(end(record, now));
     }
     if events.is_empty() {
@@ -77,31 +70,26 @@ fn delivered(delivery: &RecentDelivery) -> Event {
 }
 
 /// Each run that was superseded: where and when it began, and how it ended; and where the last one began.
-fn runs(record: &Record, label: &Label) -> Vec<Event> {
+fn runs(record: &Record) -> Vec<Event> {
     let mut events = Vec::new();
-    let whole = record
-        .history
-        .first()
-        .is_none_or(|it| it.fence == record.born);
-    let mut by = if whole {
-        label.gate.clone()
-    } else {
-        String::new()
-    };
-    for superseded in &record.history {
-        events.push(begun(superseded.fence, &by));
-        events.extend(ended(superseded, &by));
-        by = String::from_utf8_lossy(&superseded.by).into_owned();
+    let mut at = None;
+    let by = begun_by(record);
+    for (superseded, by) in record.history.iter().zip(&by) {
+        events.push(begun(superseded.fence, by, at));
+        events.extend(ended(superseded, by));
+        at = Some(superseded.at);
     }
-    events.push(begun(record.fence, &by));
+    let last = by.last().map_or("", String::as_str);
+    events.push(begun(record.fence, last, at));
     events
 }
 
-fn begun(fence: Fence, by: &str) -> Event {
+/// An act may leave the fence as it was, as a keeper's does: it has the time of its own entry.
+fn begun(fence: Fence, by: &str, acted_at: Option<Time>) -> Event {
     let at = Time(fence.0);
     if is_act(by) {
         return Event {
-            at,
+            at: acted_at.unwrap_or(at),
             tone: Tone::Parked,
             what: html! { "An operator acted: " b { (by) } },
             about: format!("fence {fence}"),
@@ -144,7 +132,7 @@ fn ended(superseded: &Superseded, by: &str) -> Option<Event> {
         ),
         State::Succeeded => (Tone::Ran, html! { "It succeeded" }),
     };
-    let lasted = until.since(Time(superseded.fence.0));
+    let lasted = lasted(superseded);
     let about = format!(
         "after {}{}",
         span(lasted),
@@ -192,56 +180,4 @@ fn end(record: &Record, now: Time) -> Option<Event> {
         what,
         about,
     })
-}
-
-fn is_act(by: &str) -> bool {
-    let first = by.split_whitespace().next().unwrap_or_default();
-    ACTS.contains(&first)
-        && (by == first
-            || by
-                .get(first.len()..)
-                .is_some_and(|it| it.starts_with(" by ")))
-}
-
-/// The status of an outcome, of which only the beginning may be kept.
-fn status(result: &bytes::Bytes) -> Option<u16> {
-    if let Ok(outcome) = Outcome::decode(result) {
-        return Some(outcome.status);
-    }
-    let text = String::from_utf8_lossy(result);
-    let (_, rest) = text.split_once("\"status\":")?;
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
-}
-
-/// One superseded run, to keep or to send on.
-pub(super) fn superseded_json(superseded: &Superseded) -> Value {
-    json!({
-        "fence": superseded.fence.0,
-        "state": superseded.state.word(),
-        "in_doubt": superseded.in_doubt,
-        "until": moment(superseded.until),
-        "at": moment(superseded.at),
-        "by": String::from_utf8_lossy(&superseded.by),
-        "status": status(&superseded.result),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_act_is_told_from_a_gates_name() {
-        assert!(is_act("release by page: stuck") && is_act("redrive"));
-        assert!(!is_act("gate-3") && !is_act("release-gate") && !is_act(""));
-    }
-
-    #[test]
-    fn the_status_is_read_of_what_is_left_of_an_outcome() {
-        let whole = Outcome::new(503, "x".repeat(500)).encode();
-        assert_eq!(status(&whole), Some(503));
-        assert_eq!(status(&whole.slice(..96)), Some(503));
-        assert_eq!(status(&bytes::Bytes::from_static(b"\xff")), None);
-    }
 }
