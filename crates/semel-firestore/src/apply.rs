@@ -4,7 +4,7 @@
 //! there. A commit that arrives late fails its condition.
 
 use crate::belief::{Beliefs, Believed};
-use crate::client::{Client, Failure, Version, delete, replace, verify};
+use crate::client::{Client, Failure};
 use crate::index;
 use crate::names::{Collection, steps_of};
 use crate::parts::{Kept, Parts, Placed};
@@ -12,6 +12,7 @@ use crate::proto::{Document, Write};
 use crate::query;
 use crate::record_document::{Stored, read_record, read_step, record_fields, step_fields};
 use crate::turn::Turns;
+use crate::writes::{Version, delete, replace, verify};
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::protocol::{

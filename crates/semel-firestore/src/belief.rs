@@ -3,8 +3,9 @@
 //! A belief may be written, under the condition that it is true, and is never answered. So a new claim and the words of a
 //! run take one round trip; a belief that is wrong costs one, and the next turn reads.
 
-use crate::client::{Client, Committed, Version};
+use crate::client::{Client, Committed};
 use crate::parts::Parts;
+use crate::writes::Version;
 use semel::Key;
 use semel::clock::Time;
 use semel::protocol::{Operation, Record, State};
@@ -47,7 +48,7 @@ impl Beliefs {
         client: &Client,
         operation: &Operation,
     ) -> Option<(Option<Believed>, Time)> {
-        let now = client.now()?;
+        let now = client.clock.now()?;
         let believed = self.lock().get(operation.key()?).cloned();
         match (operation, believed) {
             (Operation::Claim(_), None) => Some((None, now)),

@@ -1,68 +1,40 @@
 //! The calls to Firestore: each one request, with its token and its deadline, told apart only where they fail.
 
+use crate::channel::{self, Place};
 use crate::names::Names;
 use crate::proto::batch_get_documents_response::Result as Got;
 use crate::proto::firestore_client::FirestoreClient;
-use crate::proto::precondition::ConditionType;
 use crate::proto::run_query_request::QueryType;
-use crate::proto::write::Operation;
 use crate::proto::{
-    BatchGetDocumentsRequest, BatchWriteRequest, CommitRequest, Document, DocumentMask,
-    Precondition, RunQueryRequest, StructuredQuery, Write,
+    BatchGetDocumentsRequest, BatchWriteRequest, CommitRequest, Document, RunQueryRequest,
+    StructuredQuery, Write,
 };
+use crate::server_clock::ServerClock;
 use crate::settings::FirestoreSettings;
 use crate::token::Tokens;
-use crate::value::{Fields, time};
-use hyper_rustls::HttpsConnectorBuilder;
-use prost_types::Timestamp;
+use crate::value::time;
+use crate::writes::{Version, mask};
 use semel::Error;
 use semel::clock::Time;
 use std::collections::HashMap;
-use std::fmt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Request, Status};
-
-const PRODUCTION: &str = "https://firestore.googleapis.com";
-
-/// How long connecting may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How often an idle connection is asked whether it is still there: more often than networks forget one.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-
-/// How long a time that the server told is better than a newer one: clocks drift.
-const FRESH: Duration = Duration::from_secs(10);
-
-/// The version of a document: when it last changed. Commits are made on condition of it.
-pub(crate) type Version = Timestamp;
 
 /// Speaks to one database.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) names: Names,
     pub(crate) place: Place,
+    pub(crate) clock: ServerClock,
     grpc: FirestoreClient<Channel>,
     tokens: Tokens,
     /// `database=…`, by which Google routes a request.
     routing: MetadataValue<Ascii>,
-    /// In tests: by how many microseconds the server's clock counts as further than it is.
-    ahead: AtomicU64,
     calls: AtomicU64,
-    /// A time that the server told, and when it was asked.
-    told: Mutex<Option<(Time, Instant)>>,
-}
-
-/// Where the database is, for messages.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) project: String,
-    pub(crate) database: String,
-    pub(crate) emulator: Option<String>,
 }
 
 /// Documents as they were at one moment, in the order they were asked for.
@@ -114,17 +86,10 @@ impl Client {
         let tokens = Tokens::new(settings.tokens()?)?;
         let names = Names::new(settings);
         let routing = format!("database={}", names.database.replace('/', "%2F"));
-        let channel = match &settings.emulator_host {
-            Some(host) => endpoint(&format!("http://{host}"))?.connect_lazy(),
-            None => secure(&endpoint(PRODUCTION)?)?,
-        };
         Ok(Self {
-            place: Place {
-                project: settings.project.clone(),
-                database: settings.database.clone(),
-                emulator: settings.emulator_host.clone(),
-            },
-            grpc: FirestoreClient::new(channel),
+            place: Place::new(settings),
+            clock: ServerClock::default(),
+            grpc: FirestoreClient::new(channel::open(settings)?),
             tokens,
             routing: routing.parse().map_err(|_| {
                 Error::invalid(
@@ -132,9 +97,7 @@ impl Client {
                 )
             })?,
             names,
-            ahead: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            told: Mutex::default(),
         })
     }
 
@@ -168,7 +131,7 @@ impl Client {
             }
         }
         let documents = names.iter().map(|name| found.remove(name)).collect();
-        let now = self.told(time(read_time.as_ref())?, asked);
+        let now = self.clock.told(time(read_time.as_ref())?, asked);
         Ok(Seen { documents, now })
     }
 
@@ -188,7 +151,9 @@ impl Client {
         let committed = committed.map_err(|it| Failure::Refused(Call::Commit, it))?;
         let committed = committed.into_inner();
         Ok(Committed {
-            at: self.told(time(committed.commit_time.as_ref())?, asked),
+            at: self
+                .clock
+                .told(time(committed.commit_time.as_ref())?, asked),
             versions: committed
                 .write_results
                 .into_iter()
@@ -217,7 +182,7 @@ impl Client {
             read_time = row.read_time.or(read_time);
             documents.extend(row.document);
         }
-        let now = self.told(time(read_time.as_ref())?, asked);
+        let now = self.clock.told(time(read_time.as_ref())?, asked);
         Ok(Rows { documents, now })
     }
 
@@ -246,40 +211,8 @@ impl Client {
         self.tokens.forget();
     }
 
-    /// From now on the server's clock counts as this much further.
-    pub(crate) fn let_pass(&self, by: Duration) {
-        let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-        self.ahead.fetch_add(micros, Ordering::SeqCst);
-    }
-
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
-    }
-
-    /// The server's time, or a little later, if it has told one: never earlier, so that a lease which begins now lasts.
-    pub(crate) fn now(&self) -> Option<Time> {
-        let told = *self.told.lock().expect("no holder of this lock panics");
-        let (time, asked) = told?;
-        Some(self.ahead(time.plus(asked.elapsed())))
-    }
-
-    /// A time that the server told to whoever asked then. The one that tells most exactly is kept, while it is fresh.
-    fn told(&self, time: Time, asked: Instant) -> Time {
-        let mut told = self.told.lock().expect("no holder of this lock panics");
-        let is_better = told.is_none_or(|(old, old_asked)| {
-            let age = old_asked.elapsed();
-            age > FRESH || time.plus(asked.elapsed()) <= old.plus(age)
-        });
-        if is_better {
-            *told = Some((time, asked));
-        }
-        drop(told);
-        self.ahead(time)
-    }
-
-    fn ahead(&self, time: Time) -> Time {
-        let ahead = self.ahead.load(Ordering::SeqCst);
-        time.plus(Duration::from_micros(ahead))
     }
 
     async fn request<T>(&self, message: T, within: Duration) -> Result<Request<T>, Failure> {
@@ -297,102 +230,10 @@ impl Client {
     }
 }
 
-fn endpoint(uri: &str) -> Result<Endpoint, Error> {
-    let endpoint = Endpoint::from_shared(uri.to_owned()).map_err(|error| {
-        Error::invalid(format!(
-            "Firestore store: {uri} cannot be dialled: {error}; fix the setting"
-        ))
-    })?;
-    Ok(endpoint
-        .connect_timeout(CONNECT_TIMEOUT)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_while_idle(true)
-        .tcp_nodelay(true))
-}
-
-/// A channel that believes what this machine believes.
-fn secure(endpoint: &Endpoint) -> Result<Channel, Error> {
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(crate::token::tls()?)
-        .https_only()
-        .enable_http2()
-        .build();
-    Ok(endpoint.connect_with_connector_lazy(connector))
-}
-
-pub(crate) fn mask(fields: &[&str]) -> DocumentMask {
-    DocumentMask {
-        field_paths: fields.iter().map(|it| (*it).to_owned()).collect(),
-    }
-}
-
-/// Writes a whole document, if it is still of this version; none is not there.
-pub(crate) fn replace(name: String, fields: Fields, version: Option<Version>) -> Write {
-    let condition = version.map_or(ConditionType::Exists(false), ConditionType::UpdateTime);
-    put(name, fields, Some(condition))
-}
-
-/// Writes a whole document.
-pub(crate) fn put(name: String, fields: Fields, condition: Option<ConditionType>) -> Write {
-    let document = Document {
-        name,
-        fields,
-        create_time: None,
-        update_time: None,
-    };
-    write(Operation::Update(document), condition)
-}
-
-/// Changes nothing, but makes the whole commit fail if the document has another version by then.
-pub(crate) fn verify(name: String, version: Version) -> Write {
-    Write {
-        update_mask: Some(mask(&["_"])),
-        ..put(
-            name,
-            Fields::new(),
-            Some(ConditionType::UpdateTime(version)),
-        )
-    }
-}
-
-/// Deletes a document; if it is still of this version, where one is named.
-pub(crate) fn delete(name: String, version: Option<Version>) -> Write {
-    write(
-        Operation::Delete(name),
-        version.map(ConditionType::UpdateTime),
-    )
-}
-
-fn write(operation: Operation, condition: Option<ConditionType>) -> Write {
-    Write {
-        operation: Some(operation),
-        update_mask: None,
-        current_document: condition.map(|condition_type| Precondition {
-            condition_type: Some(condition_type),
-        }),
-    }
-}
-
 // === impl Failure ===
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Final(error)
-    }
-}
-
-// === impl Place ===
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Firestore database {} of project {}",
-            self.database, self.project
-        )?;
-        match &self.emulator {
-            Some(host) => write!(f, " (emulator at {host})"),
-            None => Ok(()),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What Firestore's refusals mean: whether the turn is made again, and what the caller is told if not.
 
-use crate::client::{Call, Place};
+use crate::channel::Place;
+use crate::client::Call;
 use semel::Error;
 use std::error::Error as StdError;
 use tonic::{Code, Status};

@@ -1,12 +1,13 @@
 //! The index of transport ids. Two documents for each: one by id, which is found, and one by key, for whoever forgets that.
 
-use crate::client::{Client, Failure, delete, put};
+use crate::client::{Client, Failure};
 use crate::names::{Collection, id};
 use crate::proto::{Document, Write};
 use crate::query;
 use crate::record_document::GRACE;
 use crate::turn::Turns;
 use crate::value::{Fields, Reader, fields, int, timestamp};
+use crate::writes::{delete, put};
 use bytes::Bytes;
 use semel::clock::Time;
 use semel::store::{FOUND_KEYS_MAX, index_digest};

@@ -1,7 +1,7 @@
 //! Letters: read, decide, commit, as records are.
 
 use crate::apply::version;
-use crate::client::{Client, Failure, Version, replace};
+use crate::client::{Client, Failure};
 use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
 use crate::list::document_after;
 use crate::names::Collection;
@@ -9,6 +9,7 @@ use crate::parts::{Kept, Parts, Placed};
 use crate::query;
 use crate::turn::Turns;
 use crate::value::{int, reference};
+use crate::writes::{Version, replace};
 use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterDecision, LetterHead, LetterId, Stored};

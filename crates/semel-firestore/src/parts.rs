@@ -1,11 +1,12 @@
 //! Bytes that no document can hold: kept in documents of their own, written before the commit that names them. A commit
 //! that takes another's place removes the parts which that one named, so parts without a name are left by crashes only.
 
-use crate::client::{Client, Failure, delete, put};
+use crate::client::{Client, Failure};
 use crate::names::{Collection, id};
 use crate::proto::Write;
 use crate::turn::Turns;
 use crate::value::{Fields, Reader, bytes, fields, int, string};
+use crate::writes::{delete, put};
 use bytes::{Bytes, BytesMut};
 use semel::Error;
 use semel::protocol::Owner;

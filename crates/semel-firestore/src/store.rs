@@ -57,7 +57,7 @@ impl FirestoreStore {
     /// For tests: from now on the server's clock counts as this much further.
     #[doc(hidden)]
     pub fn let_pass(&self, by: Duration) {
-        self.client.let_pass(by);
+        self.client.clock.let_pass(by);
     }
 }
 

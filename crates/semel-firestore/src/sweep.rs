@@ -3,7 +3,7 @@
 //!
 //! One window looks at a few hundred documents of one collection; the cursor says which collection and where.
 
-use crate::client::{Client, Failure, Rows, delete};
+use crate::client::{Client, Failure, Rows};
 use crate::index;
 use crate::letter_document::read_letter;
 use crate::list::document_after;
@@ -13,6 +13,7 @@ use crate::query;
 use crate::record_document::{GRACE, HEAD, read_record};
 use crate::turn::Turns;
 use crate::value::{Reader, time};
+use crate::writes::delete;
 use bytes::Bytes;
 use semel::Error;
 use semel::protocol::sweepable;
