@@ -11,6 +11,8 @@ mod redis;
 mod pgbouncer;
 mod rabbitmq;
 mod firestore;
+mod google;
+mod grpc;
 mod shared;
 mod certificates;
 mod python;
@@ -26,6 +28,8 @@ pub use certificates::{Certificate, Certificates, Validity};
 pub use command::run;
 pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator};
 pub use firestore::{FIRESTORE_NOT_RUN, Firestore};
+pub use google::Google;
+pub use grpc::{GrpcAnswer, GrpcCall, GrpcForwarder, serve_grpc};
 pub use node::{node, npm_run};
 pub use packages::{
     find_program, install, missing_bench_packages, missing_long_packages, missing_packages,

@@ -1,22 +1,14 @@
 //! A proxy between a store and the emulator, which loses and delays commits.
 
 use super::tamper::{Spoiled, frame, spoil, unframe, with_clock, with_history};
-use anyhow::Context;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Frame, Incoming};
-use hyper::header::HeaderMap;
-use hyper::{Request, Response};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use semel_firestore::proto::CommitRequest;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use testbed::{GrpcAnswer, GrpcCall, GrpcForwarder, serve_grpc};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
@@ -27,17 +19,14 @@ const FAULT_PERCENT: u32 = 4;
 const LATE_MS: std::ops::Range<u64> = 5..250;
 
 /// gRPC's number of what a client may try again without knowing what became of it.
-const UNAVAILABLE: &str = "14";
-
-type Body = StreamBody<tokio_stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, Infallible>>>>;
+const UNAVAILABLE: u32 = 14;
 
 /// A proxy with its own dice.
 #[derive(Debug)]
 pub(super) struct Proxy {
-    emulator: String,
+    emulator: GrpcForwarder,
     spoiled: Option<Spoiled>,
     rng: Mutex<StdRng>,
-    client: Client<HttpConnector, Full<Bytes>>,
     pub(super) met: Arc<Met>,
 }
 
@@ -58,13 +47,6 @@ enum Fate {
     Late(Duration),
 }
 
-/// An answer with its trailers, where gRPC has its status.
-struct Answer {
-    headers: HeaderMap,
-    body: Bytes,
-    trailers: HeaderMap,
-}
-
 // === impl Proxy ===
 
 impl Proxy {
@@ -78,79 +60,64 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?.to_string();
         let proxy = Arc::new(Self {
-            emulator: emulator.to_owned(),
+            emulator: GrpcForwarder::to(emulator),
             spoiled,
             rng: Mutex::new(StdRng::seed_from_u64(seed)),
-            client: Client::builder(TokioExecutor::new())
-                .http2_only(true)
-                .retry_canceled_requests(false)
-                .build_http(),
             met,
         });
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let proxy = Arc::clone(&proxy);
-                let service = hyper::service::service_fn(move |request| {
-                    let proxy = Arc::clone(&proxy);
-                    async move { proxy.serve(request).await }
-                });
-                let served = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                    .serve_connection(TokioIo::new(stream), service);
-                tokio::spawn(served);
+                let serve = move |call| Arc::clone(&proxy).serve(call);
+                tokio::spawn(serve_grpc(stream, serve));
             }
         });
         Ok(address)
     }
 
-    async fn serve(self: Arc<Self>, request: Request<Incoming>) -> anyhow::Result<Response<Body>> {
-        let (parts, body) = request.into_parts();
-        let body = body.collect().await?.to_bytes();
-        let path = parts.uri.path().to_owned();
-        let answer = if path.ends_with("/Commit") {
-            self.commit(&path, &parts.headers, &body).await?
-        } else {
-            let mut answer = self.forward(&path, &parts.headers, body).await?;
-            if let (true, Some(Spoiled::ClientsClock(ms))) =
-                (path.ends_with("/BatchGetDocuments"), self.spoiled)
-            {
-                answer.body = with_clock(&answer.body, ms)?.into();
-            }
-            answer
-        };
-        answer.response()
+    async fn serve(self: Arc<Self>, call: GrpcCall) -> anyhow::Result<GrpcAnswer> {
+        if call.path.ends_with("/Commit") {
+            return self.commit(call).await;
+        }
+        let is_read = call.path.ends_with("/BatchGetDocuments");
+        let mut answer = self.emulator.forward(call).await?;
+        if let (true, Some(Spoiled::ClientsClock(ms))) = (is_read, self.spoiled) {
+            answer.body = with_clock(&answer.body, ms)?.into();
+        }
+        Ok(answer)
     }
 
-    async fn commit(
-        self: &Arc<Self>,
-        path: &str,
-        headers: &HeaderMap,
-        body: &[u8],
-    ) -> anyhow::Result<Answer> {
+    async fn commit(self: &Arc<Self>, call: GrpcCall) -> anyhow::Result<GrpcAnswer> {
         let (fate, id) = self.draw();
-        let (commit, _) = unframe::<CommitRequest>(body)?;
+        let (commit, _) = unframe::<CommitRequest>(&call.body)?;
         let commit = with_history(commit, id);
-        let sent = Bytes::from(frame(&spoil(commit.clone(), self.spoiled)));
+        let with = |commit: CommitRequest| GrpcCall {
+            body: Bytes::from(frame(&commit)),
+            ..call.clone()
+        };
+        let sent = with(spoil(commit.clone(), self.spoiled));
+        let lost = GrpcAnswer::status(UNAVAILABLE, "lost on the way");
         match fate {
             Fate::Carried => {
-                let answer = self.forward(path, headers, sent).await?;
+                let answer = self.emulator.forward(sent).await?;
                 if answer.is_refused() && self.spoiled == Some(Spoiled::RepeatsBlindly) {
                     let blind = spoil(commit, Some(Spoiled::NoCondition));
-                    return self.forward(path, headers, frame(&blind).into()).await;
+                    return self.emulator.forward(with(blind)).await;
                 }
                 Ok(answer)
             }
-            Fate::RequestLost => Ok(Answer::unavailable()),
+            Fate::RequestLost => lost,
             Fate::AnswerLost => {
-                self.forward(path, headers, sent).await?;
-                Ok(Answer::unavailable())
+                self.emulator.forward(sent).await?;
+                lost
             }
             Fate::Late(by) => {
-                let (proxy, path, headers) = (Arc::clone(self), path.to_owned(), headers.clone());
+                let proxy = Arc::clone(self);
                 tokio::spawn(async move {
                     sleep(by).await;
-                    proxy.forward(&path, &headers, sent).await.map(drop)
+                    proxy.emulator.forward(sent).await.map(drop)
                 });
-                Ok(Answer::unavailable())
+                lost
             }
         }
     }
@@ -173,67 +140,5 @@ impl Proxy {
             _ => Fate::Carried,
         };
         (fate, rng.random())
-    }
-
-    async fn forward(
-        &self,
-        path: &str,
-        headers: &HeaderMap,
-        body: Bytes,
-    ) -> anyhow::Result<Answer> {
-        let mut request = Request::post(format!("http://{}{path}", self.emulator));
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let answered = self.client.request(request.body(Full::new(body))?).await;
-        let (parts, body) = answered
-            .context("the emulator does not answer")?
-            .into_parts();
-        let body = body.collect().await?;
-        let trailers = body.trailers().cloned().unwrap_or_default();
-        Ok(Answer {
-            headers: parts.headers,
-            body: body.to_bytes(),
-            trailers,
-        })
-    }
-}
-
-// === impl Answer ===
-
-impl Answer {
-    fn unavailable() -> Self {
-        let mut headers = HeaderMap::new();
-        headers.insert(
-            "content-type",
-            "application/grpc".parse().expect("a header"),
-        );
-        headers.insert("grpc-status", UNAVAILABLE.parse().expect("a header"));
-        Self {
-            headers,
-            body: Bytes::new(),
-            trailers: HeaderMap::new(),
-        }
-    }
-
-    fn is_refused(&self) -> bool {
-        let status = self
-            .headers
-            .get("grpc-status")
-            .or_else(|| self.trailers.get("grpc-status"));
-        status.is_some_and(|status| status != "0")
-    }
-
-    fn response(self) -> anyhow::Result<Response<Body>> {
-        let mut frames = Vec::new();
-        if !self.body.is_empty() {
-            frames.push(Ok(Frame::data(self.body)));
-        }
-        if !self.trailers.is_empty() {
-            frames.push(Ok(Frame::trailers(self.trailers)));
-        }
-        let mut response = Response::new(StreamBody::new(tokio_stream::iter(frames)));
-        *response.headers_mut() = self.headers;
-        Ok(response)
     }
 }
