@@ -2,12 +2,20 @@
 
 use crate::settings::FirestoreSettings;
 use hyper_rustls::HttpsConnectorBuilder;
+use rustls::ClientConfig;
 use semel::Error;
+use semel_tls::{Remedies, Roots, Verify, client_config};
 use std::fmt;
 use std::time::Duration;
 use tonic::transport::{Channel, Endpoint};
 
 const PRODUCTION: &str = "https://firestore.googleapis.com";
+
+/// What the settings are called in a URL.
+pub(crate) const REMEDIES: Remedies = Remedies {
+    roots: "ssl_ca_certs",
+    identity: "an endpoint that asks for none",
+};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -21,13 +29,23 @@ pub(crate) struct Place {
     pub(crate) project: String,
     pub(crate) database: String,
     pub(crate) emulator: Option<String>,
+    pub(crate) endpoint: Option<String>,
 }
 
 /// A channel, which connects when it is first used.
 pub(crate) fn open(settings: &FirestoreSettings) -> Result<Channel, Error> {
     match &settings.emulator_host {
         Some(host) => Ok(endpoint(&format!("http://{host}"))?.connect_lazy()),
-        None => secure(&endpoint(PRODUCTION)?),
+        None => {
+            let uri = settings.endpoint.as_deref().unwrap_or(PRODUCTION);
+            let roots = settings.ssl_ca_certs.clone();
+            let connector = HttpsConnectorBuilder::new()
+                .with_tls_config(tls(roots.map_or(Roots::System, Roots::File))?)
+                .https_only()
+                .enable_http2()
+                .build();
+            Ok(endpoint(uri)?.connect_with_connector_lazy(connector))
+        }
     }
 }
 
@@ -44,24 +62,31 @@ fn endpoint(uri: &str) -> Result<Endpoint, Error> {
         .tcp_nodelay(true))
 }
 
-/// A channel that believes what this machine believes.
-fn secure(endpoint: &Endpoint) -> Result<Channel, Error> {
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(crate::token::tls()?)
-        .https_only()
-        .enable_http2()
-        .build();
-    Ok(endpoint.connect_with_connector_lazy(connector))
+/// TLS with those whom we believe.
+pub(crate) fn tls(roots: Roots) -> Result<ClientConfig, Error> {
+    client_config(&Verify::Full(roots), None).map_err(|error| {
+        Error::invalid(format!(
+            "Firestore store: {error}; nothing was dialled, fix that before you retry"
+        ))
+    })
 }
 
 // === impl Place ===
 
 impl Place {
+    /// The host that shows us a certificate.
+    pub(crate) fn host(&self) -> &str {
+        let uri = self.endpoint.as_deref().unwrap_or(PRODUCTION);
+        let host = uri.strip_prefix("https://").unwrap_or(uri);
+        host.trim_end_matches('/')
+    }
+
     pub(crate) fn new(settings: &FirestoreSettings) -> Self {
         Self {
             project: settings.project.clone(),
             database: settings.database.clone(),
             emulator: settings.emulator_host.clone(),
+            endpoint: settings.endpoint.clone(),
         }
     }
 }
@@ -73,9 +98,10 @@ impl fmt::Display for Place {
             "Firestore database {} of project {}",
             self.database, self.project
         )?;
-        match &self.emulator {
-            Some(host) => write!(f, " (emulator at {host})"),
-            None => Ok(()),
+        match (&self.emulator, &self.endpoint) {
+            (Some(host), _) => write!(f, " (emulator at {host})"),
+            (None, Some(endpoint)) => write!(f, " (at {endpoint})"),
+            (None, None) => Ok(()),
         }
     }
 }

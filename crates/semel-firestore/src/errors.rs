@@ -1,6 +1,7 @@
-//! What Firestore's refusals mean: whether the turn is made again, and what the caller is told if not.
+//! What Firestore's refusals mean: whether the turn is made again, and what the caller is told if not. The words have all
+//! that a status says, so it is not named as a cause beside them.
 
-use crate::channel::Place;
+use crate::channel::{Place, REMEDIES};
 use crate::client::Call;
 use semel::Error;
 use std::error::Error as StdError;
@@ -22,6 +23,9 @@ pub(crate) enum Next {
 }
 
 pub(crate) fn judge(call: Call, status: &Status, place: &Place) -> Next {
+    if let Some(error) = lasting_tls_failure(status, place) {
+        return Next::Stop(error);
+    }
     match (status.code(), call) {
         (Code::AlreadyExists | Code::FailedPrecondition | Code::NotFound, Call::Commit) => {
             Next::AtOnce
@@ -52,9 +56,18 @@ pub(crate) fn judge(call: Call, status: &Status, place: &Place) -> Next {
     }
 }
 
+/// What TLS says of a connection that cannot be made, if that stays so until somebody changes something.
+fn lasting_tls_failure(status: &Status, place: &Place) -> Option<Error> {
+    let failure = semel_tls::find(status).filter(|it| !semel_tls::is_out_of_time(*it))?;
+    let what = semel_tls::explain(failure, place.host(), REMEDIES);
+    let told =
+        format!("{place}: {what}; nothing was sent, a retry is safe and fails until that is done");
+    Some(Error::denied(told))
+}
+
 /// What the caller is told of a refusal that no other turn can heal.
 pub(crate) fn refusal(status: &Status, place: &Place) -> Error {
-    let said = said(status);
+    let said = said(status, place);
     let denied = |what: &str| {
         Error::denied(format!(
             "{place}: {what} ({said}); nothing was written, a retry is safe and succeeds once that is done"
@@ -63,7 +76,7 @@ pub(crate) fn refusal(status: &Status, place: &Place) -> Error {
     let Place {
         project, database, ..
     } = place;
-    let error = match status.code() {
+    match status.code() {
         Code::NotFound => denied(&format!(
             "there is no such database: create it with `gcloud firestore databases create --database='{database}' \
              --project={project} --location=…`, or name another in the URL"
@@ -99,8 +112,7 @@ pub(crate) fn refusal(status: &Status, place: &Place) -> Error {
         | Code::Unavailable => Error::unavailable(format!(
             "{place} said: {said}; whether the write was made is unknown, a retry is safe"
         )),
-    };
-    error.caused_by(status.clone())
+    }
 }
 
 /// What the caller is told when the time is over.
@@ -114,7 +126,7 @@ pub(crate) fn out_of_time(
             "{place} did not come to an end within {timeout:?}; whether the write was made is unknown, a retry is safe"
         ));
     };
-    let said = said(status);
+    let said = said(status, place);
     let what = match (status.code(), &place.emulator) {
         (Code::Unavailable, Some(_)) if is_unreachable(status) => {
             format!(
@@ -132,7 +144,7 @@ pub(crate) fn out_of_time(
             "gave no answer within {timeout:?} ({said}); whether the write was made is unknown, a retry is safe"
         ),
     };
-    Error::unavailable(format!("{place} {what}")).caused_by(status.clone())
+    Error::unavailable(format!("{place} {what}"))
 }
 
 /// Whether no connection could be made.
@@ -140,8 +152,11 @@ fn is_unreachable(status: &Status) -> bool {
     status.source().is_some()
 }
 
-/// Its own words, and the innermost reason of a connection that broke.
-fn said(status: &Status) -> String {
+/// Its own words, or the innermost reason of a connection that broke.
+fn said(status: &Status, place: &Place) -> String {
+    if let Some(failure) = semel_tls::find(status) {
+        return semel_tls::explain(failure, place.host(), REMEDIES);
+    }
     let mut innermost: Option<&dyn StdError> = status.source();
     while let Some(deeper) = innermost.and_then(|it| it.source()) {
         innermost = Some(deeper);
@@ -157,6 +172,7 @@ fn is_about_size(status: &Status) -> bool {
     let said = status.message();
     [
         "maximum size",
+        "maximum entity size",
         "exceeds the maximum",
         "longer than",
         "too large",
@@ -184,6 +200,7 @@ mod tests {
             project: "shop-prod".into(),
             database: "(default)".into(),
             emulator: None,
+            endpoint: None,
         }
     }
 
@@ -235,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn document_over_the_limit_is_the_callers_to_mend() {
+    fn document_over_the_limit_is_the_callers_to_fix() {
         let said = "Document 'x' cannot be written because its size (1,048,960 bytes) exceeds the maximum allowed size of \
                     1,048,576 bytes.";
         let error = told(Call::Commit, Code::InvalidArgument, said);

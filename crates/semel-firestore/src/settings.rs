@@ -1,8 +1,10 @@
 //! Which database, and how it is reached: data, checked whole before anything is dialled.
 
+use crate::channel;
 use crate::token::{self, TokenSource};
 use percent_encoding::percent_decode_str;
 use semel::Error;
+use semel_tls::Roots;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +36,10 @@ pub struct FirestoreSettings {
     pub database: String,
     /// How the name of every collection begins, so that installations can share a database: `semel` unless set.
     pub prefix: String,
+    /// `https://HOST[:PORT]` of a private or regional endpoint: Google's public one unless set.
+    pub endpoint: Option<String>,
+    /// The PEM file of the roots to believe at the endpoint, and nobody else: those of this machine unless set.
+    pub ssl_ca_certs: Option<PathBuf>,
     /// `host:port` of an emulator, which needs no credentials. `FIRESTORE_EMULATOR_HOST` in Google's clients.
     pub emulator_host: Option<String>,
     /// The file of a service account or an authorized user; without it, the metadata server of Google's machines is asked
@@ -59,6 +65,8 @@ impl FirestoreSettings {
             project: project.into(),
             database: DATABASE_DEFAULT.into(),
             prefix: "semel".into(),
+            endpoint: None,
+            ssl_ca_certs: None,
             emulator_host: None,
             credentials_file: None,
             metadata_host: None,
@@ -67,7 +75,7 @@ impl FirestoreSettings {
         }
     }
 
-    /// The settings that `firestore://PROJECT[/DATABASE][?prefix=PREFIX]` names.
+    /// The settings that `firestore://PROJECT[/DATABASE][?prefix=PREFIX][&endpoint=https://HOST][&ssl_ca_certs=FILE]` names.
     ///
     /// # Errors
     /// `Invalid`, with what is wrong.
@@ -84,6 +92,8 @@ impl FirestoreSettings {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
                 Some(("prefix", prefix)) => settings.prefix = decoded(prefix)?,
+                Some(("endpoint", endpoint)) => settings.endpoint = Some(decoded(endpoint)?),
+                Some(("ssl_ca_certs", file)) => settings.ssl_ca_certs = Some(decoded(file)?.into()),
                 Some((name, _)) => {
                     return wrong(&format!("the URL has no option {name:?}: {FORM}"));
                 }
@@ -93,7 +103,7 @@ impl FirestoreSettings {
         Ok(settings)
     }
 
-    /// Whether all settings make sense, the credentials' file included. Nothing is dialled.
+    /// Whether all settings make sense, the files that they name included. Nothing is dialled.
     ///
     /// ```
     /// use semel_firestore::FirestoreSettings;
@@ -105,7 +115,11 @@ impl FirestoreSettings {
     /// # Errors
     /// `Invalid`, with what is wrong.
     pub fn validate(&self) -> Result<(), Error> {
-        self.tokens().map(drop)
+        self.tokens()?;
+        match &self.ssl_ca_certs {
+            Some(file) => channel::tls(Roots::File(file.clone())).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Where tokens come from, if all settings make sense.
@@ -119,6 +133,7 @@ impl FirestoreSettings {
                 self.timeout
             ));
         }
+        validate_endpoint(self)?;
         match (&self.emulator_host, &self.credentials_file) {
             (Some(host), _) if !is_authority(host) => wrong(&format!(
                 "FIRESTORE_EMULATOR_HOST {host:?} is not host:port, as in 127.0.0.1:8080"
@@ -130,7 +145,8 @@ impl FirestoreSettings {
     }
 }
 
-const FORM: &str = "the URL must be firestore://PROJECT[/DATABASE][?prefix=PREFIX]";
+const FORM: &str = "the URL must be firestore://PROJECT[/DATABASE], and after a ? prefix=PREFIX, endpoint=https://HOST or \
+                    ssl_ca_certs=FILE";
 
 fn decoded(text: &str) -> Result<String, Error> {
     let text = percent_decode_str(text).decode_utf8();
@@ -175,6 +191,38 @@ fn validate_prefix(prefix: &str) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// A server with TLS, because every request has a token with it.
+fn validate_endpoint(settings: &FirestoreSettings) -> Result<(), Error> {
+    let named = settings.endpoint.is_some() || settings.ssl_ca_certs.is_some();
+    if named && settings.emulator_host.is_some() {
+        return wrong(
+            "endpoint and ssl_ca_certs name a server, and FIRESTORE_EMULATOR_HOST an emulator: unset one of them",
+        );
+    }
+    let Some(endpoint) = &settings.endpoint else {
+        return Ok(());
+    };
+    if endpoint.contains('@') {
+        return wrong(
+            "endpoint has a user in it: write https://HOST[:PORT], credentials are a file",
+        );
+    }
+    let uri = endpoint.parse::<http::Uri>().unwrap_or_default();
+    let authority = uri.authority();
+    let is_server = authority.is_some_and(|it| it.port_u16().is_some() || it.as_str() == it.host());
+    let is_bare = matches!(uri.path(), "/" | "") && uri.query().is_none();
+    match uri.scheme_str() {
+        Some("https") if is_server && is_bare => Ok(()),
+        Some("http") => wrong(&format!(
+            "endpoint {endpoint:?} has no TLS, and who listens could use the token that each request has with it: write \
+             https://, or name an emulator by FIRESTORE_EMULATOR_HOST"
+        )),
+        Some(_) | None => wrong(&format!(
+            "endpoint {endpoint:?} is not https://HOST[:PORT], as in https://firestore-shop.p.googleapis.com"
+        )),
+    }
 }
 
 /// Whether it is `host:port`.

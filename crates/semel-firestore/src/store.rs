@@ -26,8 +26,8 @@ impl FirestoreStore {
     /// Connects, after a write that leaves nothing has shown that the database can keep records.
     ///
     /// # Errors
-    /// `Invalid` when a setting is wrong. `Denied` when the database is not there, is in Datastore mode, or is not ours to
-    /// write. `Unavailable` when it cannot be asked.
+    /// `Invalid` when a setting is wrong: the database is not there, is in Datastore mode, or is not ours to write, say.
+    /// `Unavailable` when it cannot be asked.
     pub async fn connect(settings: FirestoreSettings) -> Result<Self, Error> {
         let client = Client::new(&settings)?;
         let store = Self {
@@ -36,8 +36,9 @@ impl FirestoreStore {
             timeout: settings.timeout,
         };
         // Reading says what is wrong with the database, writing what is wrong with our rights.
-        store.look(&Key::from_bytes([0; 32])).await?;
-        store.ready().await?;
+        let looked = store.look(&Key::from_bytes([0; 32])).await;
+        looked.map_err(at_start)?;
+        store.ready().await.map_err(at_start)?;
         Ok(store)
     }
 
@@ -58,6 +59,14 @@ impl FirestoreStore {
     #[doc(hidden)]
     pub fn let_pass(&self, by: Duration) {
         self.client.clock.let_pass(by);
+    }
+}
+
+/// At a start, what is denied is a mistake in the settings.
+fn at_start(error: Error) -> Error {
+    match error {
+        Error::Denied(why) => Error::Invalid(why),
+        Error::Unavailable(_) | Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => error,
     }
 }
 

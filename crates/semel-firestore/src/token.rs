@@ -5,7 +5,6 @@ mod jwt;
 mod fetch;
 
 pub(crate) use credentials::{from_file, from_metadata};
-pub(crate) use fetch::tls;
 
 use credentials::Account;
 use fetch::{Fetcher, Granted};

@@ -1,6 +1,7 @@
 //! Asking for a token: one HTTP request, bounded in time and size.
 
 use super::credentials::Account;
+use crate::channel::tls;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
@@ -12,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use semel::Error;
 use semel::clock::{Clock, SystemClock};
-use semel_tls::{Roots, Verify, client_config};
+use semel_tls::Roots;
 use serde::Deserialize;
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -46,21 +47,12 @@ struct Refused {
     error_description: String,
 }
 
-/// TLS as this machine believes it.
-pub(crate) fn tls() -> Result<rustls::ClientConfig, Error> {
-    client_config(&Verify::Full(Roots::System), None).map_err(|error| {
-        Error::invalid(format!(
-            "Firestore store: no TLS without certificates to believe: {error}"
-        ))
-    })
-}
-
 // === impl Fetcher ===
 
 impl Fetcher {
     pub(crate) fn new(clock: SystemClock) -> Result<Self, Error> {
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls()?)
+            .with_tls_config(tls(Roots::System)?)
             .https_or_http()
             .enable_http1()
             .build();

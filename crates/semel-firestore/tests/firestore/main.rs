@@ -3,7 +3,9 @@
 
 mod support;
 mod conformance;
+mod endpoint;
 mod errors;
+mod refusals;
 mod guess;
 mod large;
 mod sweep;

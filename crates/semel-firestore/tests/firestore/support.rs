@@ -8,6 +8,7 @@ use semel::store::Letters;
 use semel_firestore::{FirestoreSettings, FirestoreStore};
 use std::sync::Arc;
 use std::time::Duration;
+use testbed::{Certificates, Google, Validity};
 
 /// A store whose time can be let pass.
 pub(crate) struct Aged(pub(crate) Arc<FirestoreStore>);
@@ -42,4 +43,20 @@ pub(crate) fn settings() -> Option<FirestoreSettings> {
     // Google's machines are faster than this one while it compiles.
     settings.timeout = Duration::from_secs(20);
     Some(settings)
+}
+
+/// Firestore behind TLS on this machine, and settings by which it is reached and believed.
+pub(crate) fn google(emulator: Option<&str>) -> (Certificates, Google, FirestoreSettings) {
+    let ca = Certificates::new().unwrap();
+    let certificate = ca.issue("google", "DNS:localhost", Validity::Now).unwrap();
+    let google = Google::start(&certificate, emulator).unwrap();
+    let (endpoint, root) = (google.endpoint("localhost"), ca.root());
+    let url = format!(
+        "firestore://shop-prod?endpoint={endpoint}&ssl_ca_certs={}",
+        root.display()
+    );
+    let mut settings = FirestoreSettings::from_url(&url).unwrap();
+    settings.metadata_host = Some(google.metadata_host());
+    settings.timeout = Duration::from_secs(20);
+    (ca, google, settings)
 }
