@@ -1,7 +1,7 @@
 //! A gate with the Firestore store, and a handler that completes in the commit that makes its own writes.
 
 use crate::support::gate::{Gate, GateFile};
-use crate::support::said::Says;
+use crate::support::said::{Said, Says, command};
 use crate::support::sender::deliver;
 use axum::Router;
 use axum::extract::State;
@@ -21,6 +21,7 @@ use semel_rig::http::Request;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use testbed::{Certificates, Google, Validity};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tonic::metadata::MetadataValue;
@@ -205,4 +206,88 @@ fn handler_completes_in_its_own_commit_and_the_gate_tells_what_was_committed() {
     }
     assert_eq!(runtime.block_on(shop.pieces()), 0);
     assert_eq!(shop.runs.load(Ordering::SeqCst), 3);
+}
+
+/// The store behind TLS, which hears what Google says where the emulator has nothing to say.
+fn google() -> (Certificates, Google, String) {
+    let ca = Certificates::new().unwrap();
+    let certificate = ca.issue("google", "DNS:localhost", Validity::Now).unwrap();
+    let google = Google::start(&certificate, None).unwrap();
+    let (endpoint, root) = (google.endpoint("localhost"), ca.root());
+    let root = root.display();
+    let url = format!("firestore://shop-prod?endpoint={endpoint}&ssl_ca_certs={root}");
+    (ca, google, url)
+}
+
+/// How the gate and an operator's command end.
+fn ended(store: &str, variables: &[(&str, &str)]) -> [Said; 2] {
+    let file = GateFile::write(store, 9, ROUTE);
+    let mut gate = file.command();
+    let mut list = command("records list --store");
+    [gate.arg("--fail-fast"), list.arg(store)]
+        .map(|it| it.envs(variables.iter().copied()).output().unwrap().into())
+}
+
+#[test]
+fn what_google_refuses_ends_the_gate_and_commands_with_what_to_do() {
+    for (status, said, says) in [
+        (
+            9,
+            "The Cloud Firestore API is not available for Firestore in Datastore Mode database \
+             projects/shop-prod/databases/(default).",
+            "name a database in Native mode",
+        ),
+        (
+            5,
+            "The database (default) does not exist for project shop-prod",
+            "gcloud firestore databases create",
+        ),
+        (
+            7,
+            "Missing or insufficient permissions.",
+            "give it the role roles/datastore.user",
+        ),
+        (
+            7,
+            "Permission denied on resource project shop-prod.",
+            "there is no project with the id shop-prod",
+        ),
+    ] {
+        let (_ca, google, url) = google();
+        google.refuse("", status, said);
+        for heard in ended(&url, &[("GCE_METADATA_HOST", &google.metadata_host())]) {
+            heard.ends(64, says);
+            heard.stderr.has("nothing was written, a retry is safe");
+            assert_eq!(heard.stderr.matches(said).count(), 1, "{heard:?}");
+        }
+    }
+}
+
+#[test]
+fn certificate_that_does_not_hold_ends_the_gate_and_commands() {
+    let (_ca, google, url) = google();
+    let by_address = url.replace("localhost", "127.0.0.1");
+    for heard in ended(
+        &by_address,
+        &[("GCE_METADATA_HOST", &google.metadata_host())],
+    ) {
+        heard.ends(64, "is for another host (localhost)");
+    }
+}
+
+#[test]
+fn emulator_that_is_not_there_and_alias_of_a_project_are_named() {
+    let nobody = format!("127.0.0.1:{}", testbed::free_port().unwrap());
+    for heard in ended(
+        "firestore://shop-prod",
+        &[("FIRESTORE_EMULATOR_HOST", &nobody)],
+    ) {
+        heard.ends(69, &format!("(emulator at {nobody}) is not there"));
+        heard
+            .stderr
+            .has("start it, or unset FIRESTORE_EMULATOR_HOST; a retry is safe");
+    }
+    for heard in ended("firestore://prod", &[]) {
+        heard.ends(64, "an alias of .firebaserc");
+    }
 }

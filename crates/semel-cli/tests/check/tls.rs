@@ -73,6 +73,18 @@ fn cases(ca: &Certificates) -> Vec<(String, String)> {
             "/no/ca.pem cannot be read",
         ),
         says(
+            store("firestore://shop-prod?endpoint=http://10.0.0.1"),
+            "has no TLS",
+        ),
+        says(
+            store("firestore://shop-prod?endpoint=https://u:s3cret@h"),
+            "has a user in it",
+        ),
+        says(
+            store("firestore://shop-prod?ssl_ca_certs=/no/ca.pem"),
+            "/no/ca.pem cannot be read",
+        ),
+        says(
             store("rediss://u:s3cret@h?ssl_cert_reqs=none"),
             "certificates are always checked",
         ),
