@@ -30,6 +30,7 @@ from ._errors import (
     StoreUnavailable,
     Unread,
 )
+from ._firestore_records import Already
 from ._home import HomeSlot
 from ._outcomes import Outcome, Ran, Replayed
 from ._payload import Encode, decoder, encode, return_annotation
@@ -55,14 +56,16 @@ class Semel:
         cache: Duration = "5s",
         record_within: Duration = "10s",
     ) -> None:
-        """``url``: ``postgres://…``, ``redis://…``, ``dir:PATH`` (one process) or ``memory:`` (tests).
+        """``url``: ``postgres://…``, ``redis://…``, ``firestore://PROJECT``, ``dir:PATH`` (one process) or ``memory:``
+        (tests).
 
         ``namespace`` keeps installations apart that share a store. ``cache``: how long a value that this process has
         seen recorded is answered from memory. ``record_within``: how long a call waits for the store to take its outcome.
         """
         said: Any = url  # whatever callers without a type checker give
         if not isinstance(said, str) or ":" not in said:
-            raise ConfigError(f"{url!r} names no store: use postgres://…, redis://…, dir:PATH or memory:")
+            raise ConfigError(f"{url!r} names no store: use postgres://…, redis://…, firestore://…, dir:PATH "
+                              f"or memory:")
         self.namespace = namespace
         self.url = url
         self.home = HomeSlot(url, seconds("cache", cache), seconds("record_within", record_within))
@@ -191,10 +194,10 @@ class Calls:
         self.route = route or terms.name or f"{function.__module__}.{function.__qualname__}"
         self.terms = terms
         self.semel = semel
-        if terms.handler_completes and not semel.url.startswith(("postgres:", "postgresql:")):
+        if terms.handler_completes and not semel.url.startswith(("postgres:", "postgresql:", "firestore:")):
             raise ConfigError(
-                f"{self.route}: completes='handler' needs a postgres:// store, in the database of the function's own "
-                f"transaction; in tests, name one in SEMEL_TEST_STORE"
+                f"{self.route}: completes='handler' needs a postgres:// or firestore:// store, in the database of the "
+                f"function's own transaction; in tests, name one in SEMEL_TEST_STORE"
             )
         binder = Binder(function, terms.key, self.route, terms.encode)
         self.payloads = binder.payloads
@@ -324,12 +327,15 @@ def run_once(
         return watch.ended("store_unavailable", unavailable)
     if isinstance(begun, _native.Ended):
         return watch.ended(begun.word, calls.heard(begun), begun)
-    run = Run(begun, False, calls.terms.encode)
+    run = Run(begun, False, calls.terms.encode, calls.semel.url)
     token = current.set(run)
     try:
         with watch.running(begun):
             value = call()
         kind, body = calls.ending(value, run)
+    except Already:
+        ended = end(begun, "ok", None)
+        return watch.ended(ended.word, calls.heard(ended), ended)
     except LeftOpen as error:
         _leave(begun, watch, error)
         raise
@@ -353,12 +359,15 @@ async def run_once_async(calls: Calls, args: tuple[Any, ...], kwargs: dict[str, 
         return watch.ended("store_unavailable", unavailable)
     if isinstance(begun, _native.Ended):
         return watch.ended(begun.word, calls.heard(begun), begun)
-    run = Run(begun, True, calls.terms.encode)
+    run = Run(begun, True, calls.terms.encode, calls.semel.url)
     token = current.set(run)
     try:
         with watch.running(begun):
             value = await calls.function(*args, **kwargs)
         kind, body = calls.ending(value, run)
+    except Already:
+        ended = await _end_async(begun, "ok", None)
+        return watch.ended(ended.word, calls.heard(ended), ended)
     except LeftOpen as error:
         _leave(begun, watch, error)
         raise

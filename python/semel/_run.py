@@ -27,10 +27,12 @@ class StepInfo:
 class Run:
     """One execution under a lease."""
 
-    def __init__(self, core: _native.Run, is_async: bool, hook: Encode | None) -> None:
+    def __init__(self, core: _native.Run, is_async: bool, hook: Encode | None, store: str = "") -> None:
         self.core = core
         self.is_async = is_async
         self.hook = hook
+        self.store = store
+        """The URL of the store that has its record."""
         self.completed_in: Any = None
         """The transaction, connection or cursor in which it was completed."""
 

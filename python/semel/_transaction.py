@@ -1,4 +1,5 @@
-"""Completion inside the caller's own PostgreSQL transaction, whatever library it uses. No driver is imported."""
+"""Completion inside the caller's own transaction, whatever library it uses: of PostgreSQL, or of Firestore, where it may be
+a batch. No driver is imported."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any, Optional
 
 from ._errors import ConfigError, Error, Stale
 from ._payload import encode
-from ._run import run
+from ._run import Run, run
 
 _COMPLETE = "SELECT semel.complete({0}, {1}, {2}, {3})"
 _ONCE = "SELECT semel.once({0}, {1}::interval)"
@@ -16,9 +17,12 @@ _ONCE_DEFAULT = "SELECT semel.once({0})"
 
 def complete(tx: Any, value: Any = None, *, status: int = 200) -> Any:
     """Records the run's success inside ``tx``, last before it commits: the record and its writes commit together, or
-    neither does. Gives ``value`` back; an awaitable of it when ``tx`` is asynchronous. A run that was overtaken gets
+    neither does. In Firestore ``tx`` is a transaction or a batch, and the call belongs after the last read and before the
+    first write. Gives ``value`` back; an awaitable of it when ``tx`` is asynchronous. A run that was overtaken gets
     :class:`semel.Stale`; let it leave the transaction's block, so that it rolls back."""
     going_on = run()
+    if going_on.store.startswith("firestore:"):
+        return _complete_in_firestore(tx, value, status, going_on)
     if _is_autocommit(tx):
         raise ConfigError("semel.complete needs a transaction, and this connection commits each statement by itself: the "
                           "record and your writes would not commit together; begin a transaction first")
@@ -30,9 +34,20 @@ def complete(tx: Any, value: Any = None, *, status: int = 200) -> Any:
     return value
 
 
+def _complete_in_firestore(tx: Any, value: Any, status: int, going_on: Run) -> Any:
+    from . import firestore  # it imports Google's client, which only such stores need
+
+    body = encode(value, going_on.hook)
+    going_on.completed_in = tx
+    answer = firestore.complete_in_store(tx, going_on.store, going_on.key, going_on.fence, status, body)
+    return _then(answer, value) if inspect.isawaitable(answer) else value
+
+
 def once_in(tx: Any, name: str, retention: Optional[str] = None) -> Any:
     """True once per name, inside ``tx``; roll back when it is false. Remembered for 7 days, or for ``retention`` (an
-    interval of PostgreSQL: ``'90 days'``)."""
+    interval of PostgreSQL: ``'90 days'``). In Firestore that is :func:`semel.firestore.once`."""
+    if is_of_firestore(tx):
+        raise ConfigError("semel.once_in is for PostgreSQL: in Firestore, call semel.firestore.once")
     if retention is None:
         return _select(tx, _ONCE_DEFAULT, (name,))
     return _select(tx, _ONCE, (name, retention))
@@ -52,11 +67,18 @@ def _is_autocommit(tx: Any) -> bool:
     return False
 
 
+def is_of_firestore(tx: Any) -> bool:
+    """Whether it is a transaction or batch of Google's client."""
+    return any(kind.__module__.startswith("google.cloud.firestore") for kind in type(tx).__mro__)
+
+
 def is_left_open(tx: Any) -> bool:
     """Whether a transaction is surely still open. A connection that went back to a pool may be somebody else's by now, so
     nothing is said of those."""
     of = type(tx).__module__.split(".")[0]
     try:
+        if is_of_firestore(tx):
+            return bool(getattr(tx, "in_progress", False))  # a batch holds no lock
         if of == "asyncpg":
             return bool(tx.is_in_transaction())
         if of == "sqlalchemy":

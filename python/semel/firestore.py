@@ -19,6 +19,7 @@ import inspect
 import random
 import time
 from typing import Any, Awaitable, Callable, TypeVar, Union, overload
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from google.api_core import exceptions
 from google.cloud import firestore as google
@@ -46,6 +47,7 @@ AsyncWriter = Union[google.AsyncTransaction, google.AsyncWriteBatch]
 
 _JSON: Headers = {"content-type": "application/json"}
 _PREFIX = "semel"
+_DATABASE = "(default)"
 
 _REFUSED = (exceptions.Aborted, exceptions.AlreadyExists, exceptions.FailedPrecondition)
 """A batch was not written because somebody else wrote first. Or it was written, its answer was lost, and the client's
@@ -77,6 +79,19 @@ def complete(writer: Any, key: str, fence: Union[int, str], status: int = 200, b
         _update(writer, record, found, fields)
 
     return _read(writer, record, write)
+
+
+def complete_in_store(writer: Any, store: str, key: str, fence: int, status: int, body: bytes) -> Any:
+    """The same for a run of the store with this URL, which must be in the writer's own database."""
+    place = urlsplit(store)
+    options = dict(parse_qsl(place.query))
+    wanted = (unquote(place.netloc), unquote(place.path.strip("/")) or _DATABASE)
+    client = _client(writer)
+    given = (client.project, getattr(client, "_database", _DATABASE))
+    if given != wanted:
+        raise ConfigError(f"the store is in database {wanted[1]} of project {wanted[0]}, and this writes to database "
+                          f"{given[1]} of project {given[0]}: they would not commit together; use one database for both")
+    return complete(writer, key, fence, status, body, prefix=options.get("prefix", _PREFIX))
 
 
 @overload
@@ -133,11 +148,14 @@ def run_in_batch(client: google.Client, function: Callable[[google.WriteBatch], 
         pause = min(2 * pause, 0.5)
 
 
-def _document(writer: Any, prefix: str, key: str) -> Any:
+def _client(writer: Any) -> Any:
     if not isinstance(writer, (google.WriteBatch, google.AsyncWriteBatch, BaseTransaction)):
         raise ConfigError(f"a {type(writer).__qualname__} does not write to Firestore: pass your transaction or batch")
-    client: Any = getattr(writer, "_client")
-    return client.collection(f"{prefix}_records").document(key)
+    return getattr(writer, "_client")
+
+
+def _document(writer: Any, prefix: str, key: str) -> Any:
+    return _client(writer).collection(f"{prefix}_records").document(key)
 
 
 def _read(writer: Any, record: Any, then: Callable[[Any], Any]) -> Any:
@@ -152,5 +170,5 @@ async def _awaited(found: Awaitable[Any], then: Callable[[Any], Any]) -> Any:
 
 def _update(writer: Any, record: Any, found: Any, fields: dict[str, Any]) -> None:
     """Only if nobody has written it since it was read."""
-    client: Any = getattr(writer, "_client")
-    writer.update(record, fields, option=client.write_option(last_update_time=found.update_time))
+    condition = _client(writer).write_option(last_update_time=found.update_time)
+    writer.update(record, fields, option=condition)

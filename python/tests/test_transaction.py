@@ -179,7 +179,7 @@ def test_a_function_that_does_not_complete_has_not_succeeded(stock: str) -> None
         return "done, it says"
 
     assert isinstance(take.outcome("A-1"), semel.NotCompleted)
-    with pytest.raises(semel.ConfigError, match="needs a postgres:// store"):
+    with pytest.raises(semel.ConfigError, match="needs a postgres:// or firestore:// store"):
         semel.Semel("memory:").once(completes="handler")(take_nothing)
 
 

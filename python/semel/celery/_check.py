@@ -16,7 +16,7 @@ _REDIS_VISIBILITY_SECONDS = 3600.0
 _RESTORE_SECONDS, _RESTORE_EVERY = 10, 10
 """kombu's Redis transport looks for unacknowledged messages every tenth time of ten seconds."""
 
-_STORES = ("postgres:", "postgresql:", "redis:", "rediss:", "dir:", "memory:")
+_STORES = ("postgres:", "postgresql:", "redis:", "rediss:", "firestore:", "dir:", "memory:")
 
 _RABBITMQ_CONSUMER_SECONDS = 1800.0
 """RabbitMQ closes the channel of a consumer that leaves a message unacknowledged for longer."""
@@ -67,7 +67,7 @@ class _App:
     def _whole_app(self) -> Iterator[Finding]:
         if not self.url.startswith(_STORES):
             # The rest of the URL may hold a password.
-            yield _error(f"there is no store for {self.url.split(':')[0]}: use postgres://, redis:// or dir:")
+            yield _error(f"there is no store for {self.url.split(':')[0]}: use postgres://, redis://, firestore:// or dir:")
         if self.url.startswith("dir:") and self.pool == "prefork":
             yield _error(
                 f"the store {self.url} is for one process, and the prefork pool has several: use postgres:// or redis://, "
