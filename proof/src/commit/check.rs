@@ -1,13 +1,14 @@
 //! The history of every record, commit by commit, and what must hold between each two.
 
 use super::caller::{Told, What};
-use super::tamper::{DECIDED_ON, OF};
+use super::handler::EFFECT;
+use super::tamper::{self, DECIDED_ON, OF};
 use crate::harness::Verdict;
 use bytes::Bytes;
-use semel::Key;
+use semel::{Key, Outcome};
 use semel_firestore::proto::Document;
 use semel_firestore::proto::value::ValueType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +23,8 @@ pub(super) enum Rule {
     OneOwner,
     /// What somebody was told is in the history, under their own fence.
     ToldIsTrue,
+    /// Every effect is that of one recorded success of a handler, and each of those has its effect.
+    EffectOnce,
 }
 
 /// One commit on a record.
@@ -44,8 +47,12 @@ const RUNNING: u64 = 1;
 const SUCCEEDED: u64 = 2;
 const WAITING: u64 = 4;
 
-/// Judges a history by what everybody was told.
-pub(super) fn check(mut changes: Vec<Change>, told: &[Told]) -> Verdict<Rule> {
+/// Judges a history by what everybody was told, and by the effects that there are.
+pub(super) fn check(
+    mut changes: Vec<Change>,
+    told: &[Told],
+    effects: &BTreeSet<String>,
+) -> Verdict<Rule> {
     let mut verdict = Verdict::default();
     changes.sort_by_key(|change| change.at);
     let mut by_key: BTreeMap<Key, Vec<Change>> = BTreeMap::new();
@@ -71,6 +78,7 @@ pub(super) fn check(mut changes: Vec<Change>, told: &[Told]) -> Verdict<Rule> {
         }
     }
     judge_told(&mut verdict, &by_key, told);
+    judge_effects(&mut verdict, &by_key, effects);
     verdict
 }
 
@@ -110,9 +118,39 @@ fn judge_told(verdict: &mut Verdict<Rule>, changes: &BTreeMap<Key, Vec<Change>>,
     }
 }
 
+fn judge_effects(
+    verdict: &mut Verdict<Rule>,
+    changes: &BTreeMap<Key, Vec<Change>>,
+    effects: &BTreeSet<String>,
+) {
+    let mut recorded = BTreeSet::new();
+    for change in changes.values().flatten() {
+        let Some(effect) = change.effect() else {
+            continue;
+        };
+        if !effects.contains(&effect) {
+            let seen = format!("{} {}: no effect", change.key, change.fence);
+            verdict.convict(Rule::EffectOnce, 0, seen);
+        }
+        recorded.insert(effect);
+    }
+    for effect in effects.difference(&recorded) {
+        let seen = format!("effect {effect}, and its run is not recorded");
+        verdict.convict(Rule::EffectOnce, 0, seen);
+    }
+}
+
 // === impl Change ===
 
 impl Change {
+    /// The id of the effect that a handler completed with.
+    fn effect(&self) -> Option<String> {
+        let result = self.result.clone().filter(|_| self.state == SUCCEEDED)?;
+        let body = Outcome::decode(&result).ok()?.body_bytes();
+        let text = str::from_utf8(&body).ok()?;
+        text.strip_prefix(EFFECT).map(str::to_owned)
+    }
+
     pub(super) fn read(document: &Document) -> Option<Self> {
         let get = |name: &str| document.fields.get(name)?.value_type.as_ref();
         let number = |name| {
@@ -155,6 +193,5 @@ impl Change {
 }
 
 fn micros(time: &prost_types::Timestamp) -> u64 {
-    let micros = time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000;
-    u64::try_from(micros).unwrap_or(0)
+    u64::try_from(tamper::micros(time)).unwrap_or(0)
 }

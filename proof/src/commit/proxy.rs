@@ -18,6 +18,9 @@ const FAULT_PERCENT: u32 = 4;
 /// How late a commit may arrive, in ms: beyond the lease now and then.
 const LATE_MS: std::ops::Range<u64> = 5..250;
 
+/// By when every late commit has arrived, on a machine with other things to do.
+pub(super) const LATE_MAX: Duration = Duration::from_secs(1);
+
 /// gRPC's number of what a client may try again without knowing what became of it.
 const UNAVAILABLE: u32 = 14;
 

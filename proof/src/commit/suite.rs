@@ -2,7 +2,9 @@
 
 use super::caller::{Told, What, call};
 use super::check::{Change, Rule, check};
-use super::proxy::{Met, Proxy};
+use super::database::Database;
+use super::handler::{EFFECTS, Handler};
+use super::proxy::{LATE_MAX, Met, Proxy};
 use super::tamper::{HISTORY, Spoiled};
 use crate::faults::{Defect, plant};
 use crate::harness::{
@@ -11,17 +13,13 @@ use crate::harness::{
 use anyhow::Context;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use semel_firestore::proto::firestore_client::FirestoreClient;
-use semel_firestore::proto::run_query_request::QueryType;
-use semel_firestore::proto::structured_query::CollectionSelector;
-use semel_firestore::proto::{RunQueryRequest, StructuredQuery};
 use semel_firestore::{FirestoreSettings, FirestoreStore};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
-use tonic::transport::Endpoint;
+use tokio::time::{Instant, sleep};
 
 /// How many stores, each behind a proxy of its own, as many gates would have. Every other one guesses.
 const STORES: u64 = 4;
@@ -36,6 +34,7 @@ const FIRST_ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const NEEDED: &[(&str, &str, usize)] = &[
     ("grants", "granted", 40),
     ("completions", "completed", 10),
+    ("effects", "effects", 5),
     ("requests lost", "requests lost", 3),
     ("answers lost", "answers lost", 3),
     ("late commits", "late", 3),
@@ -93,6 +92,12 @@ const BROKEN: &[Broken] = &[
         |_| None,
         Some(Defect::CompleteWithoutFence),
         Rule::ToldIsTrue,
+    ),
+    (
+        "effect outside",
+        |_| None,
+        Some(Defect::CompletesApart),
+        Rule::EffectOnce,
     ),
 ];
 
@@ -168,54 +173,48 @@ impl Attack {
         for n in 0..STORES {
             let seed = self.seed.wrapping_add(1_000 * n);
             let proxy = Proxy::start(&self.emulator, (self.spoiled)(n), seed, Arc::clone(&met));
+            let proxy = proxy.await?;
+            let handler = Handler {
+                database: Database::open(&proxy, &project).await?,
+                completes_apart: self.defect == Some(Defect::CompletesApart),
+            };
             let mut settings = FirestoreSettings::new(&project);
-            settings.emulator_host = Some(proxy.await?);
+            settings.emulator_host = Some(proxy);
             settings.guess = n % 2 == 0;
             let store = FirestoreStore::connect(settings).await?;
-            stores.push(plant(self.defect, Arc::new(store)));
+            stores.push((plant(self.defect, Arc::new(store)), handler));
         }
         let until = Instant::now() + self.lasts;
         let mut callers = JoinSet::new();
         for n in 0..STORES * CALLERS {
             let store = stores.iter().cycle().nth(usize::try_from(n)?);
             let rng = StdRng::seed_from_u64(self.seed.wrapping_add(1 + n));
-            let store = store.context("there are stores")?;
-            callers.spawn(call(Arc::clone(store), rng, until));
+            let (store, handler) = store.context("there are stores")?;
+            callers.spawn(call(Arc::clone(store), handler.clone(), rng, until));
         }
         let told: Vec<Told> = callers.join_all().await.into_iter().flatten().collect();
-        let changes = self.history(&project).await?;
-        let verdict = check(changes.clone(), &told);
-        Ok((row(&changes, &told, &met, &verdict), verdict))
-    }
-
-    /// Reads the history past every proxy.
-    async fn history(&self, project: &str) -> anyhow::Result<Vec<Change>> {
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.emulator))?;
-        let mut client = FirestoreClient::new(endpoint.connect().await?);
-        let parent = format!("projects/{project}/databases/(default)/documents");
-        let mut request = tonic::Request::new(RunQueryRequest {
-            parent,
-            query_type: Some(QueryType::StructuredQuery(StructuredQuery {
-                from: vec![CollectionSelector {
-                    collection_id: HISTORY.into(),
-                }],
-                ..StructuredQuery::default()
-            })),
-        });
-        let owner = tonic::metadata::MetadataValue::from_static("Bearer owner");
-        request.metadata_mut().insert("authorization", owner);
-        let mut rows = client.run_query(request).await?.into_inner();
-        let mut changes = Vec::new();
-        while let Some(row) = rows.message().await? {
-            if let Some(document) = row.document {
-                changes.push(Change::read(&document).context("a history that cannot be read")?);
-            }
-        }
-        Ok(changes)
+        // What is still late arrives before it is judged.
+        sleep(LATE_MAX).await;
+        let past_the_proxies = Database::open(&self.emulator, &project).await?;
+        let changes = past_the_proxies.all(HISTORY).await?;
+        let changes: Option<Vec<_>> = changes.iter().map(Change::read).collect();
+        let changes = changes.context("a history that cannot be read")?;
+        let effects = past_the_proxies.all(EFFECTS).await?;
+        let effects = effects.iter().filter_map(|it| it.name.rsplit('/').next());
+        let effects: BTreeSet<_> = effects.map(str::to_owned).collect();
+        let verdict = check(changes.clone(), &told, &effects);
+        let row = row(&changes, &told, effects.len(), &met, &verdict);
+        Ok((row, verdict))
     }
 }
 
-fn row(changes: &[Change], told: &[Told], met: &Met, verdict: &Verdict<Rule>) -> Row {
+fn row(
+    changes: &[Change],
+    told: &[Told],
+    effects: usize,
+    met: &Met,
+    verdict: &Verdict<Rule>,
+) -> Row {
     let granted = told.iter().filter(|it| matches!(it.what, What::Granted(_)));
     let completed = told
         .iter()
@@ -225,6 +224,7 @@ fn row(changes: &[Change], told: &[Told], met: &Met, verdict: &Verdict<Rule>) ->
         ("commits", changes.len().into()),
         ("granted", granted.count().into()),
         ("completed", completed.count().into()),
+        ("effects", effects.into()),
         ("requests lost", count(&met.requests_lost).into()),
         ("answers lost", count(&met.answers_lost).into()),
         ("late", count(&met.late).into()),

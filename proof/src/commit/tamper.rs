@@ -8,6 +8,7 @@ use semel_firestore::proto::write::Operation;
 use semel_firestore::proto::{
     BatchGetDocumentsResponse, CommitRequest, Document, Precondition, Value, Write,
 };
+use std::collections::HashMap;
 
 /// The collection of the history.
 pub(super) const HISTORY: &str = "commit_history";
@@ -54,18 +55,8 @@ pub(super) fn with_history(mut commit: CommitRequest, id: u64) -> CommitRequest 
         value(ValueType::StringValue(record.name.clone())),
     );
     fields.insert(DECIDED_ON.into(), value(decided_on));
-    commit.writes.push(Write {
-        operation: Some(Operation::Update(Document {
-            name: format!("{root}/documents/{HISTORY}/{id:016x}"),
-            fields,
-            create_time: None,
-            update_time: None,
-        })),
-        update_mask: None,
-        current_document: Some(Precondition {
-            condition_type: Some(ConditionType::Exists(false)),
-        }),
-    });
+    let name = format!("{root}/documents/{HISTORY}/{id:016x}");
+    commit.writes.push(created(name, fields));
     commit
 }
 
@@ -92,6 +83,39 @@ pub(super) fn spoil(mut commit: CommitRequest, how: Option<Spoiled>) -> CommitRe
     commit
 }
 
+/// Writes a document that is not there yet.
+pub(super) fn created(name: String, fields: HashMap<String, Value>) -> Write {
+    put(name, fields, ConditionType::Exists(false))
+}
+
+/// Writes a document that is of this version, which it must have.
+pub(super) fn updated(
+    name: String,
+    fields: HashMap<String, Value>,
+    version: Option<Timestamp>,
+) -> Write {
+    put(
+        name,
+        fields,
+        ConditionType::UpdateTime(version.unwrap_or_default()),
+    )
+}
+
+fn put(name: String, fields: HashMap<String, Value>, condition: ConditionType) -> Write {
+    Write {
+        operation: Some(Operation::Update(Document {
+            name,
+            fields,
+            create_time: None,
+            update_time: None,
+        })),
+        update_mask: None,
+        current_document: Some(Precondition {
+            condition_type: Some(condition),
+        }),
+    }
+}
+
 /// Moves the time of every read in a stream of frames.
 pub(super) fn with_clock(frames: &[u8], ms: i64) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
@@ -107,8 +131,13 @@ pub(super) fn with_clock(frames: &[u8], ms: i64) -> anyhow::Result<Vec<u8>> {
     Ok(out)
 }
 
+/// Since 1970.
+pub(super) fn micros(time: &Timestamp) -> i64 {
+    time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000
+}
+
 fn moved(time: Timestamp, ms: i64) -> Timestamp {
-    let micros = time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000 + ms * 1_000;
+    let micros = micros(&time) + ms * 1_000;
     Timestamp {
         seconds: micros.div_euclid(1_000_000),
         nanos: i32::try_from(micros.rem_euclid(1_000_000) * 1_000).expect("below a second"),
@@ -135,7 +164,7 @@ pub(super) fn unframe<M: Message + Default>(frames: &[u8]) -> anyhow::Result<(M,
     Ok((M::decode(message)?, rest))
 }
 
-fn value(value: ValueType) -> Value {
+pub(super) fn value(value: ValueType) -> Value {
     Value {
         value_type: Some(value),
     }
