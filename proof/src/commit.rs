@@ -5,7 +5,6 @@
 
 mod proxy;
 mod tamper;
-mod database;
 mod handler;
 mod caller;
 mod check;

@@ -13,6 +13,7 @@ mod worker;
 mod store_points;
 mod effect;
 mod transaction;
+mod commit;
 mod downstream;
 mod drive;
 mod sender;

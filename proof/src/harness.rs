@@ -4,6 +4,7 @@
 mod profile;
 mod suite;
 mod location;
+mod firestore;
 mod interceptor;
 mod ledger;
 mod injected;
@@ -13,6 +14,9 @@ mod verdict;
 mod report;
 
 pub(crate) use fault_points::{ArmedFault, FaultPoints};
+pub(crate) use firestore::{
+    Completing, FirestoreDatabase, created, is_worth_another, micros, value,
+};
 pub(crate) use injected::{FaultKind, InjectedFault, ProcessFault, Role};
 pub(crate) use interceptor::{Intercepted, Interceptor};
 pub(crate) use ledger::{Attempt, EffectPart, Event, Ledger, WorkId};

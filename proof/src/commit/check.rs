@@ -2,8 +2,8 @@
 
 use super::caller::{Told, What};
 use super::handler::EFFECT;
-use super::tamper::{self, DECIDED_ON, OF};
-use crate::harness::Verdict;
+use super::tamper::{DECIDED_ON, OF};
+use crate::harness::{self, Verdict};
 use bytes::Bytes;
 use semel::{Key, Outcome};
 use semel_firestore::proto::Document;
@@ -193,5 +193,5 @@ impl Change {
 }
 
 fn micros(time: &prost_types::Timestamp) -> u64 {
-    u64::try_from(tamper::micros(time)).unwrap_or(0)
+    u64::try_from(harness::micros(time)).unwrap_or(0)
 }

@@ -2,13 +2,13 @@
 
 use super::caller::{Told, What, call};
 use super::check::{Change, Rule, check};
-use super::database::Database;
 use super::handler::{EFFECTS, Handler};
 use super::proxy::{LATE_MAX, Met, Proxy};
 use super::tamper::{HISTORY, Spoiled};
 use crate::faults::{Defect, plant};
 use crate::harness::{
-    Cell, Profile, Report, Row, Verdict, convict, firestore_emulator, side_by_side,
+    Cell, FirestoreDatabase, Profile, Report, Row, Verdict, convict, firestore_emulator,
+    side_by_side,
 };
 use anyhow::Context;
 use rand::SeedableRng;
@@ -175,7 +175,7 @@ impl Attack {
             let proxy = Proxy::start(&self.emulator, (self.spoiled)(n), seed, Arc::clone(&met));
             let proxy = proxy.await?;
             let handler = Handler {
-                database: Database::open(&proxy, &project).await?,
+                database: FirestoreDatabase::open(&proxy, &project).await?,
                 completes_apart: self.defect == Some(Defect::CompletesApart),
             };
             let mut settings = FirestoreSettings::new(&project);
@@ -195,7 +195,7 @@ impl Attack {
         let told: Vec<Told> = callers.join_all().await.into_iter().flatten().collect();
         // What is still late arrives before it is judged.
         sleep(LATE_MAX).await;
-        let past_the_proxies = Database::open(&self.emulator, &project).await?;
+        let past_the_proxies = FirestoreDatabase::open(&self.emulator, &project).await?;
         let changes = past_the_proxies.all(HISTORY).await?;
         let changes: Option<Vec<_>> = changes.iter().map(Change::read).collect();
         let changes = changes.context("a history that cannot be read")?;

@@ -1,14 +1,12 @@
 //! What the proxy does to messages: it adds a history to every commit, and in a broken build spoils what it carries.
 
+use crate::harness::{created, micros, value};
 use prost::Message;
 use prost_types::Timestamp;
 use semel_firestore::proto::precondition::ConditionType;
 use semel_firestore::proto::value::ValueType;
 use semel_firestore::proto::write::Operation;
-use semel_firestore::proto::{
-    BatchGetDocumentsResponse, CommitRequest, Document, Precondition, Value, Write,
-};
-use std::collections::HashMap;
+use semel_firestore::proto::{BatchGetDocumentsResponse, CommitRequest, Precondition};
 
 /// The collection of the history.
 pub(super) const HISTORY: &str = "commit_history";
@@ -83,39 +81,6 @@ pub(super) fn spoil(mut commit: CommitRequest, how: Option<Spoiled>) -> CommitRe
     commit
 }
 
-/// Writes a document that is not there yet.
-pub(super) fn created(name: String, fields: HashMap<String, Value>) -> Write {
-    put(name, fields, ConditionType::Exists(false))
-}
-
-/// Writes a document that is of this version, which it must have.
-pub(super) fn updated(
-    name: String,
-    fields: HashMap<String, Value>,
-    version: Option<Timestamp>,
-) -> Write {
-    put(
-        name,
-        fields,
-        ConditionType::UpdateTime(version.unwrap_or_default()),
-    )
-}
-
-fn put(name: String, fields: HashMap<String, Value>, condition: ConditionType) -> Write {
-    Write {
-        operation: Some(Operation::Update(Document {
-            name,
-            fields,
-            create_time: None,
-            update_time: None,
-        })),
-        update_mask: None,
-        current_document: Some(Precondition {
-            condition_type: Some(condition),
-        }),
-    }
-}
-
 /// Moves the time of every read in a stream of frames.
 pub(super) fn with_clock(frames: &[u8], ms: i64) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
@@ -129,11 +94,6 @@ pub(super) fn with_clock(frames: &[u8], ms: i64) -> anyhow::Result<Vec<u8>> {
         rest = after;
     }
     Ok(out)
-}
-
-/// Since 1970.
-pub(super) fn micros(time: &Timestamp) -> i64 {
-    time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000
 }
 
 fn moved(time: Timestamp, ms: i64) -> Timestamp {
@@ -162,10 +122,4 @@ pub(super) fn unframe<M: Message + Default>(frames: &[u8]) -> anyhow::Result<(M,
     let split = rest.split_at_checked(length);
     let (message, rest) = split.ok_or_else(|| anyhow::anyhow!("half a message"))?;
     Ok((M::decode(message)?, rest))
-}
-
-pub(super) fn value(value: ValueType) -> Value {
-    Value {
-        value_type: Some(value),
-    }
 }

@@ -5,7 +5,7 @@ use super::downstream::{Charge, charge};
 use super::message::{Delivery, EffectBehaviour};
 use super::point::Point;
 use crate::faults::Defect;
-use crate::harness::{Attempt, EffectPart, Event, FaultPoints, Ledger};
+use crate::harness::{Attempt, EffectPart, Event, FaultPoints, Ledger, StoreKind};
 use semel::work::Failure;
 use semel::{Key, Outcome, Run};
 use std::time::Duration;
@@ -43,6 +43,9 @@ impl Actor {
         self.pass(&lease.key, Point::EffectBegun);
         sleep(lasts / 2).await;
         let outcome = match self.case.mode {
+            Mode::Transaction if self.case.location.kind == StoreKind::Firestore => {
+                self.in_a_commit(lease, attempt).await
+            }
             Mode::Transaction => self.in_a_transaction(lease, attempt).await,
             Mode::Downstream => self.downstream(run, attempt).await,
             Mode::Park | Mode::Retry | Mode::Probe => self.plainly(run, attempt).await,

@@ -9,7 +9,8 @@ use super::point::ArmedPoint;
 use super::transaction;
 use crate::faults::{self, Defect, Trial};
 use crate::harness::{
-    FaultKind, Profile, Report, Row, StoreKind, Verdict, WorkId, convict, side_by_side,
+    FaultKind, Profile, Report, Row, StoreKind, Verdict, WorkId, convict, firestore_emulator,
+    side_by_side,
 };
 use anyhow::Context;
 use rand::rngs::StdRng;
@@ -53,6 +54,21 @@ pub(crate) const CASES: [(StoreKind, Mode); 10] = [
     (StoreKind::Redis, Mode::Retry),
 ];
 
+/// What is tried of Firestore, where there is an emulator. In the short form, which all that needs one shares two minutes
+/// with, only the first.
+const FIRESTORE_CASES: [(StoreKind, Mode); 4] = [
+    (StoreKind::Firestore, Mode::Transaction),
+    (StoreKind::Firestore, Mode::Downstream),
+    (StoreKind::Firestore, Mode::Park),
+    (StoreKind::Firestore, Mode::Retry),
+];
+
+/// How many pieces of work a case has on Firestore, whose every call takes milliseconds.
+const FIRESTORE_WORKS: u32 = 60;
+
+/// How many times longer its leases are, for the same reason.
+const FIRESTORE_LEASES: u32 = 3;
+
 type Tried = (Evidence, Verdict<Promise>, Counts);
 
 /// Tries every case whose name, such as `redis park`, contains `filter`.
@@ -63,7 +79,14 @@ pub async fn prove(profile: Profile, program: &Path, filter: &str) -> anyhow::Re
     let named = |(store, mode): &(StoreKind, Mode)| {
         format!("{} {}", store.name(), mode.name()).contains(filter)
     };
-    let cases = (0..).zip(CASES.into_iter().filter(named));
+    let on_firestore = match firestore_emulator().await? {
+        Some(_) if profile.long => FIRESTORE_CASES.len(),
+        Some(_) => 1,
+        None => 0,
+    };
+    let all = CASES.into_iter();
+    let all = all.chain(FIRESTORE_CASES.into_iter().take(on_firestore));
+    let cases = (0..).zip(all.filter(named));
     let cases = cases.map(|(number, (store, mode))| {
         let settings = DriveSettings::of(profile, program, number, store, mode);
         run(store, mode, None, settings)
@@ -139,7 +162,7 @@ async fn run(
         name: format!("crash-{}-{}", std::process::id(), settings.seed),
         mode,
         defect,
-        lease: Duration::from_millis(StdRng::seed_from_u64(settings.seed).random_range(LEASE_MS)),
+        lease: lease(store, settings.seed),
         dir: dir.path().to_owned(),
         downstream: downstream.port,
         api_every: None,
@@ -149,6 +172,15 @@ async fn run(
     let evidence = Evidence::gather(&case, drive, &downstream).await?;
     let (verdict, counts) = check(&evidence);
     Ok((evidence, verdict, counts))
+}
+
+fn lease(store: StoreKind, seed: u64) -> Duration {
+    let lease = StdRng::seed_from_u64(seed).random_range(LEASE_MS);
+    let lease = Duration::from_millis(lease);
+    match store {
+        StoreKind::Embedded | StoreKind::Postgres | StoreKind::Redis => lease,
+        StoreKind::Firestore => lease * FIRESTORE_LEASES,
+    }
 }
 
 fn row(evidence: &Evidence, verdict: &Verdict<Promise>, counts: Counts) -> Row {
@@ -184,7 +216,11 @@ impl DriveSettings {
         Self {
             program: PathBuf::from(program),
             seed: profile.seed.wrapping_mul(1_000).wrapping_add(number),
-            works: WORKS * times,
+            works: times
+                * match store {
+                    StoreKind::Embedded | StoreKind::Postgres | StoreKind::Redis => WORKS,
+                    StoreKind::Firestore => FIRESTORE_WORKS,
+                },
             long_percent: 4,
             workers: match store {
                 StoreKind::Postgres | StoreKind::Redis | StoreKind::Firestore => 3,
