@@ -7,6 +7,7 @@ mod faults;
 mod clock;
 mod idle;
 mod reset;
+mod interface;
 mod guard;
 mod error;
 
@@ -27,7 +28,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 
-const ENDPOINTS: [&str; 12] = [
+const ENDPOINTS: [&str; 15] = [
     "GET /_semel/",
     "GET /_semel/history?resource=&id=&after=&limit=",
     "GET /_semel/history.jsonl",
@@ -40,6 +41,9 @@ const ENDPOINTS: [&str; 12] = [
     "POST /_semel/clock/advance",
     "POST /_semel/wait-idle",
     "POST /_semel/reset",
+    "GET /_semel/interface",
+    "GET /_semel/refusals",
+    "DELETE /_semel/refusals",
 ];
 
 /// What is administered.
@@ -123,6 +127,11 @@ pub(crate) fn routes(admin: Admin) -> Router {
         .route("/_semel/clock/advance", post(clock::advance))
         .route("/_semel/wait-idle", post(idle::wait))
         .route("/_semel/reset", post(reset::reset))
+        .route("/_semel/interface", get(interface::show))
+        .route(
+            "/_semel/refusals",
+            get(interface::refusals).delete(interface::clear_refusals),
+        )
         .route("/_semel/{*rest}", any(nowhere))
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(admin.clone(), guarded))

@@ -4,8 +4,10 @@ use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::history::History;
 use crate::http_client::HttpClient;
+use crate::interface::Refusals;
 use crate::issuer::Issuer;
 use crate::storage::{Batch, Storage, StorageError, Table};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where the clock's distance from the machine's is kept: microseconds.
@@ -18,6 +20,7 @@ pub(crate) struct Context {
     pub(crate) storage: Storage,
     pub(crate) faults: Faults,
     pub(crate) history: History,
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) http_client: HttpClient,
     pub(crate) issuer: Issuer,
 }
@@ -40,6 +43,7 @@ impl Context {
             http_client: HttpClient::new(clock.clone()),
             issuer: Issuer::new(clock.clone(), storage.clone(), issuer),
             history: History::new(history_max),
+            refusals: Arc::new(Refusals::new(clock.clone())),
             faults,
             storage,
             clock,
@@ -57,9 +61,9 @@ impl Context {
 
     /// For tests: on a storage, with these faults.
     #[cfg(test)]
-    pub(crate) fn in_test(storage: Storage, faults: &[&str]) -> std::sync::Arc<Self> {
+    pub(crate) fn in_test(storage: Storage, faults: &[&str]) -> Arc<Self> {
         let faults = faults.iter().map(|text| text.parse().unwrap()).collect();
         let (issuer, faults) = ("http://127.0.0.1:1".to_owned(), Faults::new(1, faults));
-        std::sync::Arc::new(Self::open(storage, issuer, faults, 10_000).unwrap())
+        Arc::new(Self::open(storage, issuer, faults, 10_000).unwrap())
     }
 }

@@ -1,8 +1,10 @@
 //! Field masks: which fields of a resource an update takes over.
 
+use crate::interface::Standing;
 use crate::proto;
 use prost::Message;
 use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, Value};
+use tonic::Status;
 
 /// What becomes of a message that neither side has, when a field inside it is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,22 @@ pub(crate) fn fields(message: &MessageDescriptor, path: &str) -> Option<Vec<Fiel
     let (_, within) = fields.split_last()?;
     let is_one = within.iter().all(|field| !field.is_list());
     is_one.then_some(fields)
+}
+
+/// Refuses a path through a field that is not served; what is beyond it is not known here.
+pub(crate) fn check_served(message: &str, path: &str) -> Result<(), Status> {
+    let mut message = Some(proto::descriptor(message));
+    for name in path.split('.') {
+        let field = message.and_then(|it| it.get_field_by_name(name));
+        let Some(field) = field else {
+            return Ok(());
+        };
+        if let Some(not_served) = Standing::refusal(&field) {
+            return Err(not_served.status());
+        }
+        message = field.kind().as_message().cloned();
+    }
+    Ok(())
 }
 
 /// A path as the interface spells it: REST clients may write `ackDeadlineSeconds`.

@@ -5,6 +5,7 @@ mod settings;
 mod declared;
 mod server;
 mod methods;
+mod interface;
 mod rest;
 mod admin;
 mod ui;

@@ -1,5 +1,6 @@
 //! The methods of the services: one table, which gRPC and REST both call.
 
+use crate::interface::{CheckedCodec, Refusals, RequestCheck};
 use crate::proto::{self, POOL};
 use crate::rest;
 use axum::Router;
@@ -13,7 +14,6 @@ use std::sync::Arc;
 use tokio_stream::Stream;
 use tonic::server::Grpc;
 use tonic::{Request, Response, Status, Streaming};
-use tonic_prost::ProstCodec;
 use tower::service_fn;
 
 /// The largest message by gRPC: as large as REST's, and room for what is around it.
@@ -23,6 +23,7 @@ const MESSAGE_BYTES_MAX: usize = rest::BODY_BYTES_MAX + 1024 * 1024;
 pub(crate) struct Methods<T> {
     service: Arc<T>,
     descriptor: ServiceDescriptor,
+    refusals: Arc<Refusals>,
     /// All of them, by gRPC's paths.
     pub(crate) grpc: Router,
     /// Those with one request and one answer.
@@ -32,6 +33,7 @@ pub(crate) struct Methods<T> {
 /// A method with one request and one answer.
 pub(crate) struct Method {
     pub(crate) descriptor: MethodDescriptor,
+    pub(crate) check: RequestCheck,
     pub(crate) call: Call,
 }
 
@@ -44,11 +46,12 @@ pub(crate) type CallFuture = Pin<Box<dyn Future<Output = Result<DynamicMessage, 
 
 impl<T: Send + Sync + 'static> Methods<T> {
     /// The methods of the service of this name in the .proto files, none of them yet.
-    pub(crate) fn new(name: &str, service: &Arc<T>) -> Self {
+    pub(crate) fn new(name: &str, service: &Arc<T>, refusals: &Arc<Refusals>) -> Self {
         let descriptor = POOL.get_service_by_name(name);
         Self {
             service: Arc::clone(service),
             descriptor: descriptor.expect("the tables name services of the .proto files"),
+            refusals: Arc::clone(refusals),
             grpc: Router::new(),
             unary: Vec::new(),
         }
@@ -87,16 +90,21 @@ impl<T: Send + Sync + 'static> Methods<T> {
         F: Future<Output = Result<A, Status>> + Send + 'static,
     {
         let service = Arc::clone(&self.service);
-        let call = move |request: Q| call(Arc::clone(&service), request);
-        self.unary
-            .push(Method::new(self.method(name), call.clone()));
+        let (method, check) = self.method(name);
+        let refusing = check.clone();
+        let call = move |request: Q| {
+            let (done, check) = (call(Arc::clone(&service), request), refusing.clone());
+            async move { done.await.map_err(|status| check.refused(status)) }
+        };
+        let unary = Method::new(method, check.clone(), call.clone());
+        self.unary.push(unary);
         self.route(name, move |request| {
-            let call = call.clone();
+            let (call, check) = (call.clone(), check.clone());
             let unary = service_fn(move |request: Request<Q>| {
                 let done = call(request.into_inner());
                 async move { done.await.map(Response::new) }
             });
-            async move { grpc::<A, Q>().unary(unary, request).await }
+            async move { grpc::<A, Q>(check).unary(unary, request).await }
         })
     }
 
@@ -109,13 +117,14 @@ impl<T: Send + Sync + 'static> Methods<T> {
         F: Future<Output = Result<S, Status>> + Send + 'static,
     {
         let service = Arc::clone(&self.service);
+        let (_, check) = self.method(name);
         self.route(name, move |request| {
-            let service = Arc::clone(&service);
+            let (service, check) = (Arc::clone(&service), check.clone());
             let streaming = service_fn(move |request: Request<Streaming<Q>>| {
                 let opened = call(Arc::clone(&service), request.into_inner());
                 async move { opened.await.map(Response::new) }
             });
-            async move { grpc::<A, Q>().streaming(streaming, request).await }
+            async move { grpc::<A, Q>(check).streaming(streaming, request).await }
         })
     }
 
@@ -143,10 +152,12 @@ impl<T: Send + Sync + 'static> Methods<T> {
         Ok(serde_json::to_value(answer).unwrap())
     }
 
-    fn method(&self, name: &str) -> MethodDescriptor {
+    fn method(&self, name: &str) -> (MethodDescriptor, RequestCheck) {
         let mut methods = self.descriptor.methods();
         let method = methods.find(|method| method.name() == name);
-        method.expect("the tables name methods of the .proto files")
+        let method = method.expect("the tables name methods of the .proto files");
+        let check = RequestCheck::new(&method, &self.refusals);
+        (method, check)
     }
 }
 
@@ -155,6 +166,7 @@ impl<T: Send + Sync + 'static> Methods<T> {
 impl Method {
     fn new<Q, A, F>(
         descriptor: MethodDescriptor,
+        check: RequestCheck,
         call: impl Fn(Q) -> F + Send + Sync + 'static,
     ) -> Self
     where
@@ -162,21 +174,26 @@ impl Method {
         A: Message,
         F: Future<Output = Result<A, Status>> + Send + 'static,
     {
-        let output = descriptor.output();
+        let (output, checking) = (descriptor.output(), check.clone());
         let call = move |request: DynamicMessage| {
-            let request = request.transcode_to().expect("it is of this type");
-            let (done, output) = (call(request), output.clone());
-            Box::pin(async move { Ok(proto::dynamic(output, &done.await?)) }) as CallFuture
+            let done = checking.decoded(request.encode_to_vec().into()).map(&call);
+            let output = output.clone();
+            Box::pin(async move { Ok(proto::dynamic(output, &done?.await?)) }) as CallFuture
         };
         Self {
             call: Box::new(call),
+            check,
             descriptor,
         }
     }
 }
 
-fn grpc<A: Message + 'static, Q: Message + Default + 'static>() -> Grpc<ProstCodec<A, Q>> {
-    Grpc::new(ProstCodec::default()).max_decoding_message_size(MESSAGE_BYTES_MAX)
+fn grpc<A, Q>(check: RequestCheck) -> Grpc<CheckedCodec<A, Q>>
+where
+    A: Message + 'static,
+    Q: Message + Default + 'static,
+{
+    Grpc::new(CheckedCodec::new(check)).max_decoding_message_size(MESSAGE_BYTES_MAX)
 }
 
 /// Does something to the end, even if nobody waits for it any more.

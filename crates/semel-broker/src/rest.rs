@@ -9,6 +9,7 @@ mod scalar;
 mod write;
 mod error;
 
+use crate::interface::{self, NotServed, Refusals};
 use crate::methods::Method;
 use crate::proto::tasks::{BufferTaskResponse, Task};
 use crate::proto::{self, BUFFER_TASK_RESPONSE};
@@ -42,10 +43,11 @@ const BUFFER_PATHS: [&str; 4] = [
     "/{queue=projects/*/locations/*/queues/*}/tasks/{task_id}:buffer",
 ];
 
-/// All routes of both services.
+/// All routes of all services.
 struct Rest {
     routes: Vec<Route>,
     buffer: BufferCall,
+    refusals: Arc<Refusals>,
 }
 
 /// A request that becomes a task of a queue that knows its target.
@@ -64,10 +66,20 @@ pub(crate) type BufferCall = Box<dyn Fn(Buffered) -> BufferFuture + Send + Sync>
 pub(crate) type BufferFuture = Pin<Box<dyn Future<Output = Result<Task, Status>> + Send>>;
 
 /// A router whose fallback serves these methods as JSON.
-pub(crate) fn router(methods: impl IntoIterator<Item = Method>, buffer: BufferCall) -> Router {
+pub(crate) fn router(
+    methods: impl IntoIterator<Item = Method>,
+    buffer: BufferCall,
+    refusals: &Arc<Refusals>,
+) -> Router {
     let mut routes: Vec<_> = methods.into_iter().flat_map(Route::of).collect();
-    routes.extend(BUFFER_PATHS.map(Route::buffer));
-    let rest = Arc::new(Rest { routes, buffer });
+    let refused = interface::refused_methods();
+    let refused = refused.iter().flat_map(|(it, why)| Route::refused(it, why));
+    routes.extend(BUFFER_PATHS.map(Route::buffer).into_iter().chain(refused));
+    let rest = Arc::new(Rest {
+        routes,
+        buffer,
+        refusals: Arc::clone(refusals),
+    });
     Router::new().fallback(move |request: Request<Body>| {
         let rest = Arc::clone(&rest);
         async move { rest.answer(request).await }
@@ -79,7 +91,9 @@ pub(crate) fn router(methods: impl IntoIterator<Item = Method>, buffer: BufferCa
 impl Rest {
     async fn answer(&self, request: Request<Body>) -> Response {
         if is_grpc(request.headers()) {
-            return Status::unimplemented("there is no such method here").into_http();
+            return self
+                .refused(&no_grpc_method(request.uri().path()))
+                .into_http();
         }
         let (parts, body) = request.into_parts();
         let path = Path::new(parts.uri.path());
@@ -118,8 +132,12 @@ impl Rest {
                 for (fields, value) in variables.iter().zip(&values) {
                     reader.variable(fields, value);
                 }
+                if let Some(not_served) = reader.not_served() {
+                    return Err(method.check.refused(not_served.status()).into());
+                }
                 (method.call)(reader.finish()?).await?
             }
+            Action::Refuse(not_served) => return Err(self.refused(not_served).into()),
             Action::Buffer => {
                 let mut values = values.into_iter();
                 let task = (self.buffer)(Buffered {
@@ -136,6 +154,23 @@ impl Rest {
         };
         Ok(write::json(&answer, query.style)?)
     }
+
+    fn refused(&self, not_served: &NotServed) -> Status {
+        let status = not_served.status();
+        self.refusals.note(&not_served.name, &status);
+        status
+    }
+}
+
+/// A path of gRPC's that no method here has: `/google.pubsub.v1.Publisher/Nothing`.
+fn no_grpc_method(path: &str) -> NotServed {
+    let name = path.trim_start_matches('/').replace('/', ".");
+    let refused = interface::refused_methods().into_iter();
+    let mut refused = refused.map(|(_, not_served)| not_served);
+    refused.find(|it| it.name == name).unwrap_or(NotServed {
+        name,
+        why: "no method of this name is known".into(),
+    })
 }
 
 async fn whole(body: Body) -> Result<Bytes, ErrorResponse> {

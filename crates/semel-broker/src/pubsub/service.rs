@@ -14,7 +14,8 @@ use tokio::sync::watch;
 impl PubSub {
     /// The methods of the Publisher and of the Subscriber; those that are asked for most come first.
     pub(crate) fn methods(&self) -> [Methods<Registry>; 2] {
-        let publisher = Methods::new("google.pubsub.v1.Publisher", &self.registry)
+        let refusals = &self.registry.context.refusals;
+        let publisher = Methods::new("google.pubsub.v1.Publisher", &self.registry, refusals)
             .change("Publish", Registry::publish)
             .change("CreateTopic", Registry::create_topic)
             .immediate("GetTopic", Registry::get_topic)
@@ -24,7 +25,7 @@ impl PubSub {
             .immediate("ListTopicSubscriptions", Registry::list_topic_subscriptions)
             .immediate("ListTopicSnapshots", Registry::list_topic_snapshots)
             .change("DetachSubscription", Registry::detach_subscription);
-        let subscriber = Methods::new("google.pubsub.v1.Subscriber", &self.registry)
+        let subscriber = Methods::new("google.pubsub.v1.Subscriber", &self.registry, refusals)
             .wait("Pull", Registry::pull)
             .stream("StreamingPull", stream::open)
             .change("Acknowledge", Registry::acknowledge)

@@ -6,6 +6,7 @@ use super::pull::RESPONSE_BYTES_MAX;
 use super::registry::Registry;
 use super::resources::Subscription;
 use super::validate;
+use crate::interface::is_not_served;
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::streaming_pull_response::{
     AcknowledgeConfirmation, ModifyAckDeadlineConfirmation, SubscriptionProperties,
@@ -84,6 +85,7 @@ impl PullStream {
                     may_have_more = true;
                     match frame {
                         Some(Ok(frame)) => self.handle_frame(frame).await,
+                        Some(Err(status)) if is_not_served(&status) => Err(status),
                         Some(Err(_)) | None => return,
                     }
                 }

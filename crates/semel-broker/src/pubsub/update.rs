@@ -22,7 +22,6 @@ pub(super) const TOPIC: Updatable = Updatable {
     fields: &[
         "labels",
         "message_storage_policy",
-        "kms_key_name",
         "message_retention_duration",
     ],
 };
@@ -79,6 +78,7 @@ impl Updatable {
         let mut copied = Vec::new();
         for path in paths {
             let path = field_mask::snake_case(path);
+            field_mask::check_served(self.message, &path)?;
             let known = self.fields.iter().find(|field| **field == path);
             copied.extend(taken_over(known.ok_or_else(|| {
                 bad_argument(&format!("update_mask, {path} cannot be changed"))

@@ -4,6 +4,7 @@
 use super::error::{ErrorResponse, Violation};
 use super::route::Binding;
 use super::scalar::{self, InvalidValue};
+use crate::interface::{NotServed, Standing, is_not_served_type};
 use crate::proto;
 use prost_reflect::{self as reflect, DynamicMessage, EnumDescriptor, FieldDescriptor, Kind};
 use prost_reflect::{MapKey, MessageDescriptor, ReflectMessage};
@@ -19,7 +20,10 @@ pub(crate) struct MessageReader {
 
 /// What was wrong so far.
 #[derive(Debug, Default)]
-struct Mistakes(Vec<Violation>);
+struct Mistakes {
+    violations: Vec<Violation>,
+    not_served: Option<NotServed>,
+}
 
 /// Where in the message we are, from the inside out.
 #[derive(Clone, Copy)]
@@ -88,11 +92,16 @@ impl MessageReader {
             .nested(fields, &value, ROOT, &mut self.message);
     }
 
+    /// The first field that is set and not served.
+    pub(crate) fn not_served(&self) -> Option<&NotServed> {
+        self.mistakes.not_served.as_ref()
+    }
+
     /// The message, if there was no mistake.
     pub(crate) fn finish(self) -> Result<DynamicMessage, ErrorResponse> {
-        match self.mistakes.0.is_empty() {
+        match self.mistakes.violations.is_empty() {
             true => Ok(self.message),
-            false => Err(ErrorResponse::violations(self.mistakes.0)),
+            false => Err(ErrorResponse::violations(self.mistakes.violations)),
         }
     }
 }
@@ -160,6 +169,15 @@ impl Mistakes {
         path: FieldPath<'_>,
         into: &mut DynamicMessage,
     ) {
+        if let Some(not_served) = Standing::refusal(field) {
+            if is_set(field, value) {
+                self.not_served.get_or_insert(not_served);
+            }
+            return;
+        }
+        if is_not_served_type(field) {
+            return;
+        }
         let here = path.field(field.name());
         match (value, field.kind()) {
             (Value::Object(object), Kind::Message(pair)) if field.is_map() => {
@@ -245,7 +263,7 @@ impl Mistakes {
 
     fn invalid(&mut self, path: FieldPath<'_>, kind: &str, what: &str) {
         let path = path.to_string();
-        self.0.push(Violation {
+        self.violations.push(Violation {
             description: format!("Invalid value at '{path}' ({kind}), {what}"),
             field: path,
         });
@@ -258,7 +276,7 @@ impl Mistakes {
         } else {
             format!(" at '{field}'")
         };
-        self.0.push(Violation {
+        self.violations.push(Violation {
             field,
             description: format!(
                 "Invalid JSON payload received. Unknown name \"{name}\"{at}: {why}"
@@ -298,6 +316,18 @@ impl fmt::Display for FieldPath<'_> {
             Step::Field(name) => f.write_str(name),
             Step::Item(name, index) => write!(f, "{name}[{index}]"),
         }
+    }
+}
+
+/// Whether a field's value is more than what it has anyway.
+fn is_set(field: &FieldDescriptor, value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => !field.is_map() || !entries.is_empty(),
     }
 }
 

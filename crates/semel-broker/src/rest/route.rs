@@ -1,10 +1,11 @@
 //! One row of the table of routes.
 
 use super::template::{Path, Template};
+use crate::interface::NotServed;
 use crate::methods::Method;
 use crate::proto::{self, POOL};
 use http::Method as Verb;
-use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, Value};
+use prost_reflect::{DynamicMessage, FieldDescriptor, MessageDescriptor, MethodDescriptor, Value};
 use std::sync::Arc;
 
 /// A verb and a form of path, and what is done there.
@@ -26,6 +27,8 @@ pub(crate) enum Action {
     },
     /// The request itself becomes a task.
     Buffer,
+    /// The caller is told that there is no such method.
+    Refuse(NotServed),
 }
 
 /// Where the body belongs in the request's message.
@@ -45,22 +48,23 @@ impl Route {
     /// The routes of a method, as its `google.api.http` option says; none if it has none.
     pub(crate) fn of(method: Method) -> Vec<Self> {
         let method = Arc::new(method);
-        let extension = POOL.get_extension_by_name("google.api.http");
-        let extension = extension.expect("it is in the .proto files");
-        let options = method.descriptor.options();
-        let rule = options.get_extension(&extension);
-        let Some(Value::Message(rule)) = options.has_extension(&extension).then_some(&*rule) else {
-            return Vec::new();
-        };
-        let (verb, path) = pattern(rule);
-        let route = |path: &str| Self::call(&method, verb.clone(), path, &text(rule, "body"));
-        // firebase-admin leaves the version of Cloud Tasks out.
-        let unversioned = path.strip_prefix("/v2");
-        [Some(&*path), unversioned]
-            .into_iter()
-            .flatten()
-            .map(route)
+        let rule = rule(&method.descriptor);
+        let paths = rule.iter().flat_map(paths);
+        paths
+            .map(|(verb, path, body)| Self::call(&method, verb, &path, &body))
             .collect()
+    }
+
+    /// The routes of a method that is not served.
+    pub(crate) fn refused(method: &MethodDescriptor, not_served: &NotServed) -> Vec<Self> {
+        let rule = rule(method);
+        let paths = rule.iter().flat_map(paths);
+        let route = |(verb, path, _): (_, String, _)| Self {
+            verb: Some(verb),
+            template: Template::new(&path),
+            action: Action::Refuse(not_served.clone()),
+        };
+        paths.map(route).collect()
     }
 
     /// Requests that become tasks, whatever their verb.
@@ -112,6 +116,30 @@ impl Binding {
             }
         }
     }
+}
+
+/// How a method is called over HTTP, if it can be.
+fn rule(method: &MethodDescriptor) -> Option<DynamicMessage> {
+    let extension = POOL.get_extension_by_name("google.api.http");
+    let extension = extension.expect("it is in the .proto files");
+    let options = method.options();
+    let rule = options
+        .has_extension(&extension)
+        .then(|| options.get_extension(&extension))?;
+    rule.as_message().cloned()
+}
+
+/// The verb, the path and the body of each way to call a method.
+fn paths(rule: &DynamicMessage) -> Vec<(Verb, String, String)> {
+    let (verb, path) = pattern(rule);
+    let body = text(rule, "body");
+    // firebase-admin leaves the version of Cloud Tasks out.
+    let unversioned = path
+        .strip_prefix("/v2")
+        .filter(|rest| rest.starts_with('/'));
+    let unversioned = unversioned.map(|path| (verb.clone(), path.to_owned(), body.clone()));
+    let versioned = (verb.clone(), path.clone(), body.clone());
+    [versioned].into_iter().chain(unversioned).collect()
 }
 
 /// The verb and the path of a rule.

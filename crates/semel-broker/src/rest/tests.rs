@@ -5,6 +5,8 @@ mod routes;
 mod forms;
 mod mistakes;
 
+use crate::clock::Clock;
+use crate::interface::Refusals;
 use axum::Router;
 use axum::body::Body;
 use echo::Echo;
@@ -12,6 +14,7 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use tower::ServiceExt;
 
 /// Both services behind REST.
@@ -34,7 +37,9 @@ struct TestResponse {
 impl TestRest {
     fn new() -> Self {
         let echo = Arc::new(Echo::default());
-        let router = super::router(echo::methods(&echo), echo::buffer(&echo));
+        let refusals = Arc::new(Refusals::new(Clock::start(Duration::ZERO)));
+        let methods = echo::methods(&echo, &refusals);
+        let router = super::router(methods, echo::buffer(&echo), &refusals);
         Self { echo, router }
     }
 

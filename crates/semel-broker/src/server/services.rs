@@ -65,7 +65,7 @@ impl Services {
         let [publisher, subscriber] = self.pubsub.methods();
         let unary = tasks.unary.into_iter();
         let unary = unary.chain(publisher.unary).chain(subscriber.unary);
-        rest::router(unary, self.buffer())
+        rest::router(unary, self.buffer(), &self.context.refusals)
             .merge(tasks.grpc)
             .merge(publisher.grpc)
             .merge(subscriber.grpc)

@@ -10,8 +10,10 @@ use tonic::Status;
 /// Fields that are shown, but not set by anybody.
 const OUTPUT_ONLY: [&str; 4] = ["name", "state", "purge_time", "rate_limits.max_burst_size"];
 
-/// Checks that every path names a field.
+/// Checks that every path names a field that is served.
 pub(super) fn check(paths: &[String]) -> Result<(), Status> {
+    let mut served = paths.iter();
+    served.try_for_each(|path| field_mask::check_served(QUEUE, path))?;
     let queue = proto::descriptor(QUEUE);
     let mut paths = paths.iter();
     match paths.find(|path| field_mask::fields(&queue, path).is_none()) {

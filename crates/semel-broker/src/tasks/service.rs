@@ -26,7 +26,8 @@ const TASKS_PAGE_MAX: usize = 1000;
 impl Tasks {
     /// The methods; those that are asked for most come first.
     pub(crate) fn methods(self: &Arc<Self>) -> Methods<Self> {
-        Methods::new("google.cloud.tasks.v2.CloudTasks", self)
+        let refusals = &self.shared.context.refusals;
+        Methods::new("google.cloud.tasks.v2.CloudTasks", self, refusals)
             .change("CreateTask", Self::create_task)
             .immediate("GetTask", Self::get_task)
             .change("DeleteTask", Self::delete_task)

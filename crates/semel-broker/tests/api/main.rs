@@ -9,6 +9,7 @@
 mod support;
 mod declared;
 mod page;
+mod interface;
 mod pubsub;
 mod server;
 mod tasks;

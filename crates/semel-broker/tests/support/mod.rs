@@ -7,6 +7,7 @@
     reason = "a test may fail where it stands"
 )]
 
+pub(crate) mod grpc;
 pub(crate) mod handler;
 pub(crate) mod table;
 

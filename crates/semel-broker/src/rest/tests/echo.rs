@@ -1,6 +1,7 @@
 //! Services that remember what they were asked, and answer what they were told to.
 
 use crate::field_mask::snake_case;
+use crate::interface::Refusals;
 use crate::methods::{Method, Methods};
 use crate::proto::pubsub::*;
 use crate::proto::tasks::*;
@@ -41,8 +42,8 @@ impl Echo {
 }
 
 /// All methods of both services.
-pub(super) fn methods(echo: &Arc<Echo>) -> Vec<Method> {
-    let tasks = Methods::new("google.cloud.tasks.v2.CloudTasks", echo)
+pub(super) fn methods(echo: &Arc<Echo>, refusals: &Arc<Refusals>) -> Vec<Method> {
+    let tasks = Methods::new("google.cloud.tasks.v2.CloudTasks", echo, refusals)
         .echo::<CreateTaskRequest, Task>("CreateTask")
         .echo::<GetTaskRequest, Task>("GetTask")
         .echo::<DeleteTaskRequest, ()>("DeleteTask")
@@ -56,7 +57,7 @@ pub(super) fn methods(echo: &Arc<Echo>) -> Vec<Method> {
         .echo::<PurgeQueueRequest, Queue>("PurgeQueue")
         .echo::<PauseQueueRequest, Queue>("PauseQueue")
         .echo::<ResumeQueueRequest, Queue>("ResumeQueue");
-    let publisher = Methods::new("google.pubsub.v1.Publisher", echo)
+    let publisher = Methods::new("google.pubsub.v1.Publisher", echo, refusals)
         .echo::<PublishRequest, PublishResponse>("Publish")
         .echo::<Topic, Topic>("CreateTopic")
         .echo::<GetTopicRequest, Topic>("GetTopic")
@@ -68,7 +69,7 @@ pub(super) fn methods(echo: &Arc<Echo>) -> Vec<Method> {
         )
         .echo::<ListTopicSnapshotsRequest, ListTopicSnapshotsResponse>("ListTopicSnapshots")
         .echo::<DetachSubscriptionRequest, DetachSubscriptionResponse>("DetachSubscription");
-    let subscriber = Methods::new("google.pubsub.v1.Subscriber", echo)
+    let subscriber = Methods::new("google.pubsub.v1.Subscriber", echo, refusals)
         .echo::<PullRequest, PullResponse>("Pull")
         .echo::<AcknowledgeRequest, ()>("Acknowledge")
         .echo::<ModifyAckDeadlineRequest, ()>("ModifyAckDeadline")

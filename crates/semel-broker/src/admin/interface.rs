@@ -1,0 +1,29 @@
+//! What is served and what is not, and what was asked for lately that is not.
+
+use super::Admin;
+use crate::interface::{ListedService, RefusalsShown, services};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+
+/// Every service with its methods and the fields of its requests.
+#[derive(Debug, Serialize)]
+pub(super) struct Interface {
+    services: Vec<ListedService>,
+}
+
+pub(super) async fn show() -> Json<Interface> {
+    Json(Interface {
+        services: services(),
+    })
+}
+
+pub(super) async fn refusals(State(admin): State<Admin>) -> Json<RefusalsShown> {
+    Json(admin.context().refusals.shown())
+}
+
+pub(super) async fn clear_refusals(State(admin): State<Admin>) -> StatusCode {
+    admin.context().refusals.clear();
+    StatusCode::NO_CONTENT
+}

@@ -1,0 +1,162 @@
+//! What is not served is refused, over gRPC as over REST, and said to whoever asks what was.
+
+use crate::support::Broker;
+use crate::support::grpc::by_grpc;
+use serde_json::{Value, json};
+
+const TOPIC: &str = "projects/p/topics/orders";
+
+const UNIMPLEMENTED: &str = "12";
+
+/// A request whose second field is a topic with its name and one more.
+fn topic_with(number: u32, value: &str) -> Vec<u8> {
+    let mut topic = Vec::new();
+    prost::encoding::string::encode(1, &TOPIC.to_owned(), &mut topic);
+    prost::encoding::string::encode(number, &value.to_owned(), &mut topic);
+    topic
+}
+
+#[tokio::test]
+async fn every_method_answers_or_is_refused_by_both_transports() {
+    let broker = Broker::start(&[]).await;
+    let interface = broker.get("/_semel/interface").await.unwrap();
+    let mut counted = (0, 0);
+    for service in interface["services"].as_array().unwrap() {
+        let name = service["name"].as_str().unwrap();
+        for method in service["methods"].as_array().unwrap() {
+            let path = format!("/{name}/{}", method["name"].as_str().unwrap());
+            let (code, message) = by_grpc(&broker, &path, b"").await;
+            let refused = message.contains("not%20served%20here");
+            if method["standing"] == "refused" {
+                assert_eq!(code, UNIMPLEMENTED, "{path}: {message}");
+                assert!(refused, "{path}: {message}");
+                counted.0 += 1;
+            } else {
+                assert!(!refused && code != UNIMPLEMENTED, "{path}: {message}");
+                counted.1 += 1;
+            }
+        }
+    }
+    assert!(counted.0 > 3 && counted.1 > 35, "{counted:?}");
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_field_that_is_not_served_is_refused_and_remembered() {
+    let broker = Broker::start(&[]).await;
+    let create = "/google.pubsub.v1.Publisher/CreateTopic";
+    let (code, message) = by_grpc(&broker, create, &topic_with(5, "a-key")).await;
+    assert_eq!(code, UNIMPLEMENTED);
+    assert!(
+        message.starts_with("Topic.kms_key_name%20is%20not%20served%20here"),
+        "{message}"
+    );
+    // A number that no version of the interface had when this was written.
+    let (code, message) = by_grpc(&broker, create, &topic_with(999, "news")).await;
+    assert_eq!(code, UNIMPLEMENTED, "{message}");
+    let refused = broker
+        .put(&format!("/v1/{TOPIC}"), json!({ "kmsKeyName": "a-key" }))
+        .await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.status, "UNIMPLEMENTED");
+    assert!(
+        refused
+            .message
+            .starts_with("Topic.kms_key_name is not served here")
+    );
+    assert_eq!(refused.details[0]["reason"], "NOT_SERVED_HERE");
+    assert_eq!(
+        broker
+            .get(&format!("/v1/{TOPIC}"))
+            .await
+            .unwrap_err()
+            .status,
+        "NOT_FOUND"
+    );
+
+    let remembered = broker.get("/_semel/refusals").await.unwrap();
+    let remembered = remembered["refusals"].as_array().unwrap();
+    let count = |name: &str| {
+        let refusal = remembered.iter().find(|it| it["name"] == name).unwrap();
+        assert_eq!(refusal["method"], "google.pubsub.v1.Publisher.CreateTopic");
+        refusal["count"].as_u64().unwrap()
+    };
+    assert_eq!(count("google.pubsub.v1.Topic.kms_key_name"), 2);
+    assert_eq!(count("google.pubsub.v1.Topic.999"), 1);
+    broker.delete("/_semel/refusals").await.unwrap();
+    let forgotten = broker.get("/_semel/refusals").await.unwrap();
+    assert_eq!(forgotten["refusals"], json!([]));
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_the_same_as_nothing_is_taken() {
+    let broker = Broker::start(&[]).await;
+    let create = "/google.pubsub.v1.Publisher/CreateTopic";
+    let (code, message) = by_grpc(&broker, create, &topic_with(5, "")).await;
+    assert_eq!(code, "0", "{message}");
+    let body = json!({ "kmsKeyName": "", "messageTransforms": [], "tags": {}, "ingestionDataSourceSettings": null });
+    broker
+        .put("/v1/projects/p/topics/other", body)
+        .await
+        .unwrap();
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn updates_are_refused_by_value_and_by_mask() {
+    let broker = Broker::start(&[]).await;
+    broker
+        .put(&format!("/v1/{TOPIC}"), json!({}))
+        .await
+        .unwrap();
+    let subscription = "/v1/projects/p/subscriptions/orders";
+    broker
+        .put(subscription, json!({ "topic": TOPIC }))
+        .await
+        .unwrap();
+    for (path, body) in [
+        (
+            format!("/v1/{TOPIC}"),
+            json!({ "topic": { "messageTransforms": [{}] }, "updateMask": "labels" }),
+        ),
+        (
+            format!("/v1/{TOPIC}"),
+            json!({ "topic": {}, "updateMask": "ingestionDataSourceSettings.awsKinesis" }),
+        ),
+        (
+            subscription.to_owned(),
+            json!({ "subscription": { "bigqueryConfig": { "table": "t" } }, "updateMask": "bigqueryConfig" }),
+        ),
+        (
+            subscription.to_owned(),
+            json!({ "subscription": {}, "updateMask": "cloud_storage_config" }),
+        ),
+    ] {
+        let refused = broker.patch(&path, body.clone()).await.unwrap_err();
+        assert_eq!(refused.status, "UNIMPLEMENTED", "{body}: {refused:?}");
+        assert!(
+            refused.message.contains("is not served here"),
+            "{refused:?}"
+        );
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn methods_that_are_not_served_have_their_paths() {
+    let broker = Broker::start(&[]).await;
+    let queue = "projects/p/locations/l/queues/q";
+    for path in [
+        format!("/v2/{queue}/tasks:batchCreate"),
+        format!("/{queue}/tasks:batchDelete"),
+    ] {
+        let refused = broker.post(&path, Value::Null).await.unwrap_err();
+        assert_eq!(refused.status, "UNIMPLEMENTED", "{path}");
+        assert!(
+            refused.message.contains("is not served here"),
+            "{refused:?}"
+        );
+    }
+    broker.stop().await;
+}
