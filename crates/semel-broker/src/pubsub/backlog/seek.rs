@@ -10,6 +10,8 @@ pub(in super::super) struct Seek {
     pub(in super::super) acknowledge: Vec<Sequence>,
     /// Acknowledged before, available again.
     pub(in super::super) revive: Vec<Sequence>,
+    /// Leased to somebody, available to everybody.
+    pub(in super::super) release: Vec<Sequence>,
 }
 
 // === impl Backlog ===
@@ -22,6 +24,7 @@ impl Backlog {
             let before = message.published < to;
             match message.state {
                 MessageState::Acknowledged if !before => seek.revive.push(*sequence),
+                MessageState::Outstanding(_) if !before => seek.release.push(*sequence),
                 MessageState::Waiting
                 | MessageState::Outstanding(_)
                 | MessageState::Acknowledging
@@ -56,6 +59,12 @@ impl Backlog {
                 message.attempts = 0;
                 message.held_for = 0;
                 self.unfinished += 1;
+                self.wait(*sequence, now);
+            }
+        }
+        for sequence in &seek.release {
+            if let Some(mut out) = self.revoke(*sequence) {
+                ended.push(out.ended(DeliveryEnd::Expired));
                 self.wait(*sequence, now);
             }
         }

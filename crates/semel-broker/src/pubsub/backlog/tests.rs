@@ -225,6 +225,29 @@ fn a_seek_brings_back_what_was_retained_and_skips_what_is_older() {
 }
 
 #[test]
+fn a_seek_in_time_releases_what_is_leased() {
+    let policy = DeliveryPolicy {
+        exactly_once: true,
+        ..policy()
+    };
+    let mut backlog = backlog(policy, &["", "k", "k"]);
+    let leased = take(&mut backlog, at(1), Consumer::Stream(7), ALL);
+    assert_eq!(sequences(&leased), [1, 2, 3]);
+    let back = backlog.seek(Time::default());
+    assert_eq!(
+        (back.release.as_slice(), back.revive.len()),
+        (&[1, 2, 3][..], 0)
+    );
+    assert_eq!(backlog.apply_seek(&back, at(2)).len(), 3);
+    assert_eq!(backlog.load(Consumer::Stream(7)), Load::default());
+    let again = take(&mut backlog, at(2), Consumer::Pull(1), ALL);
+    assert_eq!(sequences(&again), [1, 2, 3]);
+    // The first lease counts no more.
+    let stale = backlog.acknowledge(1, leased[0].delivery, at(3)).0;
+    assert_ne!(stale, Acknowledging);
+}
+
+#[test]
 fn faults_hold_back_overtake_double_and_ignore() {
     let mut backlog = backlog(policy(), &["", "", ""]);
     let mut plan = |sequence, attempt| Plan {

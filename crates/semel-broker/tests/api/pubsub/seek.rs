@@ -58,6 +58,19 @@ async fn a_seek_to_the_future_acknowledges_everything() {
 }
 
 #[tokio::test]
+async fn a_seek_in_time_takes_leases_back_as_one_to_a_snapshot_does() {
+    let test = TestTopic::with(json!({ "ackDeadlineSeconds": 600 })).await;
+    let published = test.publish(&["a"]).await;
+    test.snapshot().await;
+    assert_eq!(test.pull(SUBSCRIPTION).await.len(), 1);
+    assert!(test.pull(SUBSCRIPTION).await.is_empty());
+    test.seek_time(BEGINNING).await;
+    assert_eq!(test.pull(SUBSCRIPTION).await.len(), 1);
+    test.seek_snapshot().await.unwrap();
+    assert_eq!(test.take_all().await, published);
+}
+
+#[tokio::test]
 async fn a_seek_to_a_snapshot_restores_it_and_what_came_after() {
     let test = TestTopic::with(json!({})).await;
     let old = test.publish(&["old"]).await;
