@@ -6,9 +6,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use tonic_prost_build::FileDescriptorSet;
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 6] = [
     "google/rpc/status.proto",
+    "google/cloud/location/locations.proto",
     "google/cloud/tasks/v2/cloudtasks.proto",
+    "google/iam/v1/iam_policy.proto",
+    "google/longrunning/operations.proto",
     "google/pubsub/v1/pubsub.proto",
 ];
 

@@ -6,6 +6,7 @@ use crate::history::History;
 use crate::http_client::HttpClient;
 use crate::interface::Refusals;
 use crate::issuer::Issuer;
+use crate::policies::Policies;
 use crate::storage::{Batch, Storage, StorageError, Table};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub(crate) struct Context {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) http_client: HttpClient,
     pub(crate) issuer: Issuer,
+    pub(crate) policies: Policies,
 }
 
 // === impl Context ===
@@ -44,6 +46,7 @@ impl Context {
             issuer: Issuer::new(clock.clone(), storage.clone(), issuer),
             history: History::new(history_max),
             refusals: Arc::new(Refusals::new(clock.clone())),
+            policies: Policies::new(storage.clone()),
             faults,
             storage,
             clock,

@@ -12,6 +12,7 @@ mod ui;
 mod tasks;
 mod pubsub;
 mod context;
+mod policies;
 mod clock;
 mod duration;
 mod field_mask;

@@ -21,7 +21,18 @@ pub mod google {
     pub mod rpc {
         tonic::include_proto!("google.rpc");
     }
+    pub mod r#type {
+        tonic::include_proto!("google.r#type");
+    }
+    pub mod iam {
+        pub mod v1 {
+            tonic::include_proto!("google.iam.v1");
+        }
+    }
     pub mod cloud {
+        pub mod location {
+            tonic::include_proto!("google.cloud.location");
+        }
         pub mod tasks {
             pub mod v2 {
                 tonic::include_proto!("google.cloud.tasks.v2");
@@ -35,7 +46,9 @@ pub mod google {
     }
 }
 
+pub use google::cloud::location;
 pub use google::cloud::tasks::v2 as tasks;
+pub use google::iam::v1 as iam;
 pub use google::pubsub::v1 as pubsub;
 pub use google::rpc;
 

@@ -21,6 +21,7 @@ mod backlog;
 mod filter;
 mod rows;
 mod names;
+mod access;
 mod validate;
 mod errors;
 #[cfg(test)]

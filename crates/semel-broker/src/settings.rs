@@ -38,6 +38,8 @@ pub struct Settings {
     pub declared: Declared,
     /// Where tasks without a URL go, as Firebase's functions expect: this, then the queue's project, location and name.
     pub functions_url: Option<Url>,
+    /// Where tasks for App Engine go that are routed to no host on this machine: this, then the task's relative URI.
+    pub app_engine_url: Option<Url>,
 }
 
 /// Where what was accepted is kept.
@@ -73,6 +75,7 @@ impl Default for Settings {
             history_max: HISTORY_MAX_DEFAULT,
             declared: Declared::default(),
             functions_url: None,
+            app_engine_url: None,
         }
     }
 }
@@ -91,6 +94,7 @@ impl std::fmt::Debug for Settings {
             .field("history_max", &self.history_max)
             .field("declared", &self.declared)
             .field("functions_url", &self.functions_url)
+            .field("app_engine_url", &self.app_engine_url)
             .finish()
     }
 }

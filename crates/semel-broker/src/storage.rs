@@ -45,6 +45,8 @@ pub(crate) enum Table {
     Snapshots = 7,
     /// Messages by their backlog and place in it.
     Messages = 8,
+    /// Policies of access by the names of their resources.
+    Policies = 9,
 }
 
 /// Changes that happen together or not at all.

@@ -16,6 +16,7 @@ mod errors;
 mod view;
 mod paging;
 mod mask;
+mod access;
 mod filter;
 
 use crate::admin::Service;
@@ -75,9 +76,11 @@ impl Tasks {
     pub(crate) fn open(
         context: Arc<Context>,
         functions_url: Option<Url>,
+        app_engine_url: Option<Url>,
     ) -> Result<Self, StorageError> {
         let shared = Arc::new(TasksShared {
             context,
+            app_engine_url,
             changed: watch::Sender::new(0),
             tombstones: AtomicU32::new(0),
         });
@@ -271,6 +274,8 @@ impl Service for Tasks {
         for table in [Table::Queues, Table::Tasks, Table::Tombstones] {
             rows::clear(self.storage(), table, &[]).await?;
         }
+        // The other service's policies too: everything is reset together.
+        rows::clear(self.storage(), Table::Policies, &[]).await?;
         self.shared.tell();
         Ok(())
     }

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 // === impl PubSub ===
 
 impl PubSub {
-    /// The methods of the Publisher and of the Subscriber; those that are asked for most come first.
-    pub(crate) fn methods(&self) -> [Methods<Registry>; 2] {
+    /// The methods of the Publisher, of the Subscriber and of policies; those that are asked for most come first.
+    pub(crate) fn methods(&self) -> [Methods<Registry>; 3] {
         let refusals = &self.registry.context.refusals;
         let publisher = Methods::new("google.pubsub.v1.Publisher", &self.registry, refusals)
             .change("Publish", Registry::publish)
@@ -42,7 +42,11 @@ impl PubSub {
             .change("UpdateSnapshot", Registry::update_snapshot)
             .change("DeleteSnapshot", Registry::delete_snapshot)
             .immediate("ListSnapshots", Registry::list_snapshots);
-        [publisher, subscriber]
+        let policies = Methods::new("google.iam.v1.IAMPolicy", &self.registry, refusals)
+            .immediate("GetIamPolicy", Registry::get_iam_policy)
+            .change("SetIamPolicy", Registry::set_iam_policy)
+            .immediate("TestIamPermissions", Registry::test_iam_permissions);
+        [publisher, subscriber, policies]
     }
 }
 

@@ -7,6 +7,7 @@ use super::registry::Registry;
 use super::resources::Snapshot;
 use super::{rows, update};
 use crate::clock::Time;
+use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use prost::Message;
@@ -164,6 +165,7 @@ impl Registry {
 
     fn remove(&self, snapshot: &Arc<Snapshot>, batch: &mut Batch) -> Result<(), Status> {
         batch.delete(Table::Snapshots, snapshot.name.as_bytes());
+        Policies::delete(batch, &snapshot.name);
         self.clear(batch, snapshot.number)?;
         let mut names = self.names();
         names.snapshots.remove(&snapshot.name);

@@ -6,6 +6,7 @@ use super::registry::Registry;
 use super::resources::Subscription;
 use super::update;
 use super::validate;
+use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use std::sync::Arc;
@@ -126,6 +127,7 @@ impl Registry {
         let subscription = self.subscription(&name)?;
         let mut batch = Batch::default();
         batch.delete(Table::Subscriptions, name.as_bytes());
+        Policies::delete(&mut batch, &name);
         let number = subscription.state().number;
         self.clear(&mut batch, number)?;
         self.commit(batch).await?;

@@ -6,6 +6,7 @@ use super::registry::Registry;
 use super::resources::Topic;
 use super::{rows, update, validate};
 use crate::clock::Time;
+use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use std::sync::Arc;
@@ -114,6 +115,7 @@ impl Registry {
         let topic = self.topic(&name)?;
         let mut batch = Batch::default();
         batch.delete(Table::Topics, name.as_bytes());
+        Policies::delete(&mut batch, &name);
         let (subscriptions, snapshots, backlog) = {
             let state = topic.state();
             let (subscriptions, snapshots) = (&state.subscriptions, &state.snapshots);

@@ -131,6 +131,9 @@ fn rule(method: &MethodDescriptor) -> Option<DynamicMessage> {
 
 /// The verb, the path and the body of each way to call a method.
 fn paths(rule: &DynamicMessage) -> Vec<(Verb, String, String)> {
+    let more = rule.get_field_by_name("additional_bindings");
+    let more = more.as_deref().and_then(Value::as_list).unwrap_or_default();
+    let more = more.iter().filter_map(Value::as_message).flat_map(paths);
     let (verb, path) = pattern(rule);
     let body = text(rule, "body");
     // firebase-admin leaves the version of Cloud Tasks out.
@@ -139,7 +142,8 @@ fn paths(rule: &DynamicMessage) -> Vec<(Verb, String, String)> {
         .filter(|rest| rest.starts_with('/'));
     let unversioned = unversioned.map(|path| (verb.clone(), path.to_owned(), body.clone()));
     let versioned = (verb.clone(), path.clone(), body.clone());
-    [versioned].into_iter().chain(unversioned).collect()
+    let these = [versioned].into_iter().chain(unversioned);
+    these.chain(more).collect()
 }
 
 /// The verb and the path of a rule.

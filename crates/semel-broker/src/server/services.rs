@@ -42,7 +42,11 @@ impl Services {
         let issuer = format!("http://{address}");
         let context = Context::open(storage, issuer, faults, settings.history_max)?;
         let context = Arc::new(context);
-        let tasks = Tasks::open(Arc::clone(&context), settings.functions_url.clone())?;
+        let tasks = Tasks::open(
+            Arc::clone(&context),
+            settings.functions_url.clone(),
+            settings.app_engine_url.clone(),
+        )?;
         let pubsub = PubSub::open(Arc::clone(&context))?;
         let loopback_only = address.ip().to_canonical().is_loopback();
         Ok(Self {
@@ -61,14 +65,18 @@ impl Services {
 
     /// gRPC by its paths, the admin API and the issuer's keys by theirs, REST for all others.
     fn programs(self) -> Router {
-        let tasks = self.tasks.methods();
-        let [publisher, subscriber] = self.pubsub.methods();
-        let unary = tasks.unary.into_iter();
-        let unary = unary.chain(publisher.unary).chain(subscriber.unary);
+        let mut unary = Vec::new();
+        let mut grpc = Router::new();
+        for methods in [self.tasks.methods(), self.tasks.locations()] {
+            unary.extend(methods.unary);
+            grpc = grpc.merge(methods.grpc);
+        }
+        for methods in self.pubsub.methods() {
+            unary.extend(methods.unary);
+            grpc = grpc.merge(methods.grpc);
+        }
         rest::router(unary, self.buffer(), &self.context.refusals)
-            .merge(tasks.grpc)
-            .merge(publisher.grpc)
-            .merge(subscriber.grpc)
+            .merge(grpc)
             .merge(issuer::routes(Arc::clone(&self.context)))
             .merge(admin::routes(self.admin()))
     }

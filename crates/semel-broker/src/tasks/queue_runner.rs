@@ -22,11 +22,14 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use tokio::sync::{Notify, RwLock, watch};
 use tonic::Status;
+use url::Url;
 
 /// What all queues of a broker share.
 #[derive(Debug)]
 pub(super) struct TasksShared {
     pub(super) context: Arc<Context>,
+    /// Where tasks for App Engine go that are routed nowhere here.
+    pub(super) app_engine_url: Option<Url>,
     /// Counts up whenever a queue may have become idle.
     pub(super) changed: watch::Sender<u64>,
     /// How many names were used up since they were last swept.
@@ -112,6 +115,10 @@ impl QueueRunner {
 
     pub(super) fn context(&self) -> &Arc<Context> {
         &self.shared.context
+    }
+
+    pub(super) fn app_engine_url(&self) -> Option<&Url> {
+        self.shared.app_engine_url.as_ref()
     }
 
     pub(super) fn now(&self) -> Time {

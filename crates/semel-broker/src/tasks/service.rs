@@ -6,6 +6,7 @@ use super::queue_runner::SequenceNumbers;
 use super::schedule::Schedule;
 use super::{QueueRunner, Tasks, config, mask, names, paging, rows, target, view};
 use crate::methods::Methods;
+use crate::policies::Policies;
 use crate::proto::tasks::queue::State;
 use crate::proto::tasks::{
     Attempt, CreateQueueRequest, CreateTaskRequest, DeleteQueueRequest, DeleteTaskRequest,
@@ -41,6 +42,9 @@ impl Tasks {
             .change("PurgeQueue", Self::purge_queue)
             .change("PauseQueue", Self::pause_queue)
             .change("ResumeQueue", Self::resume_queue)
+            .immediate("GetIamPolicy", Self::get_iam_policy)
+            .change("SetIamPolicy", Self::set_iam_policy)
+            .immediate("TestIamPermissions", Self::test_iam_permissions)
     }
 
     fn list_queues(&self, request: &ListQueuesRequest) -> Result<ListQueuesResponse, Status> {
@@ -105,6 +109,7 @@ impl Tasks {
         let mut batch = Batch::default();
         let key = rows::queue_key(&name);
         batch.delete(Table::Queues, &key);
+        Policies::delete(&mut batch, &name);
         let end = self.now().plus(rows::QUEUE_TOMBSTONE_LIFE);
         rows::put_tombstone(&mut batch, &key, end);
         Ok(runner.end_queue(batch).await?)

@@ -30,7 +30,7 @@ impl TestTasks {
     fn open(storage: &Storage, handler: Handler) -> Self {
         let context = Context::in_test(storage.clone(), &[]);
         Self {
-            tasks: Arc::new(Tasks::open(Arc::clone(&context), None).unwrap()),
+            tasks: Arc::new(Tasks::open(Arc::clone(&context), None, None).unwrap()),
             context,
             handler,
         }

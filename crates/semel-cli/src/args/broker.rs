@@ -67,6 +67,9 @@ pub(crate) struct ServeArgs {
     /// Where tasks without a URL go: Firebase's functions, as in http://127.0.0.1:5001
     #[arg(long, value_name = "URL")]
     pub(crate) functions_url: Option<Url>,
+    /// Where tasks for App Engine go that are routed to no host on this machine, as in http://127.0.0.1:8080
+    #[arg(long, value_name = "URL")]
+    pub(crate) app_engine_url: Option<Url>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -209,7 +212,7 @@ mod tests {
     fn all_flags_are_understood() {
         let args = parsed(
             "--listen 0.0.0.0:1 --memory --fault duplicate=0.05 --fault cut=1:7@q --seed 7 --file b.toml \
-             --allow-remote --admin-token t --history 5 --functions-url http://127.0.0.1:5001",
+             --allow-remote --admin-token t --history 5 --functions-url http://127.0.0.1:5001 --app-engine-url http://127.0.0.1:8080",
         );
         let serve = args.unwrap().serve;
         assert_eq!((serve.faults.len(), serve.seed, serve.history), (2, 7, 5));

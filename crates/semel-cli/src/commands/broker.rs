@@ -70,6 +70,7 @@ fn settings(args: ServeArgs) -> anyhow::Result<Settings> {
         history_max: args.history,
         declared,
         functions_url: args.functions_url,
+        app_engine_url: args.app_engine_url,
     })
 }
 

@@ -68,7 +68,9 @@ pub(super) async fn build(
         Some(MessageType::HttpRequest(request)) => {
             to_handler(runner.context(), &queue, request, &info).await
         }
-        Some(MessageType::AppEngineHttpRequest(request)) => to_app_engine(&queue, request, &info),
+        Some(MessageType::AppEngineHttpRequest(request)) => {
+            to_app_engine(runner.app_engine_url(), &queue, request, &info)
+        }
         None => TaskRequest::unroutable("", "the task has no target"),
     };
     if let TaskRequest::Http(call) = &mut request {
@@ -120,8 +122,9 @@ async fn authorization(context: &Context, token: &TaskToken) -> Result<HeaderVal
     }
 }
 
-/// App Engine itself is not here: only a host on this machine can stand in for it.
+/// App Engine itself is not here: a host on this machine can stand in for it, or what the broker was told at its start.
 fn to_app_engine(
+    stands_in: Option<&Url>,
     queue: &Queue,
     request: &AppEngineHttpRequest,
     info: &AttemptInfo<'_>,
@@ -132,14 +135,23 @@ fn to_app_engine(
         .map(|routing| routing.host.as_str())
         .unwrap_or_default();
     let address = format!("http://{host}{}", request.relative_uri);
-    let Some(url) = Url::parse(&address).ok().filter(is_here) else {
-        let why = "App Engine is not here: route the task to a host and port on this machine";
+    let routed = Url::parse(&address).ok().filter(is_here);
+    let stands_in = || joined(stands_in?, &request.relative_uri);
+    let Some(url) = routed.or_else(stands_in) else {
+        let why = "App Engine is not here: route the task to a host and port on this machine, or start the broker with \
+                   --app-engine-url";
         return TaskRequest::unroutable(&address, why);
     };
     let mut headers = headers::base(&request.headers, None);
     headers::add_app_engine_headers(&mut headers, info);
     let (method, body) = (request.http_method(), request.body.clone());
     call(url, method, headers, body, info, Redirects::Answer)
+}
+
+/// A URL with a task's own path and query after it.
+fn joined(base: &Url, relative_uri: &str) -> Option<Url> {
+    let base = base.as_str().trim_end_matches('/');
+    Url::parse(&format!("{base}{relative_uri}")).ok()
 }
 
 fn is_here(url: &Url) -> bool {

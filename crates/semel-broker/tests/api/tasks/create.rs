@@ -1,4 +1,6 @@
 use super::*;
+use crate::support::settings;
+use semel_broker::Settings;
 
 fn oidc(email: &str, audience: &str) -> Value {
     json!({ "oidcToken": { "serviceAccountEmail": email, "audience": audience } })
@@ -281,4 +283,20 @@ async fn an_app_engine_task_is_kept_and_goes_nowhere_but_here() {
     test.tell_queue("pause").await;
     test.idle(false).await;
     assert_eq!(test.last_status("away").await, NO_CONNECTION);
+}
+
+#[tokio::test]
+async fn an_app_engine_task_goes_where_the_broker_was_told() {
+    let app = Handler::start().await;
+    let settings = Settings {
+        app_engine_url: Some(format!("{}/app/", app.url).parse().unwrap()),
+        ..settings()
+    };
+    let test = TestQueue::of(Broker::with(settings).await, json!({})).await;
+    let request =
+        json!({ "relativeUri": "/work?a=b", "appEngineRouting": { "service": "worker" } });
+    ok(test.create(json!({ "appEngineHttpRequest": request }))).await;
+    let seen = app.wait_for(1).await;
+    assert_eq!(seen[0].path, "/app/work?a=b");
+    assert_eq!(seen[0].header("x-appengine-queuename"), "q");
 }

@@ -1,0 +1,98 @@
+//! Policies of queues, and where queues can be.
+
+use super::{Tasks, errors, names};
+use crate::methods::Methods;
+use crate::policies;
+use crate::proto::iam::{
+    GetIamPolicyRequest, Policy, SetIamPolicyRequest, TestIamPermissionsRequest,
+    TestIamPermissionsResponse,
+};
+use crate::proto::location::{
+    GetLocationRequest, ListLocationsRequest, ListLocationsResponse, Location,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tonic::Status;
+
+/// Listed even where there is no queue yet: who makes a first one looks for a place.
+const LOCATION: &str = "us-central1";
+
+// === impl Tasks ===
+
+impl Tasks {
+    /// The methods of the service that knows the places.
+    pub(crate) fn locations(self: &Arc<Self>) -> Methods<Self> {
+        let refusals = &self.shared.context.refusals;
+        Methods::new("google.cloud.location.Locations", self, refusals)
+            .immediate("GetLocation", Self::get_location)
+            .immediate("ListLocations", Self::list_locations)
+    }
+
+    pub(super) fn get_iam_policy(&self, request: &GetIamPolicyRequest) -> Result<Policy, Status> {
+        let queue = self.queue_of_policy(&request.resource)?;
+        Ok(self.shared.context.policies.get(queue)?)
+    }
+
+    pub(super) async fn set_iam_policy(
+        self: Arc<Self>,
+        request: SetIamPolicyRequest,
+    ) -> Result<Policy, Status> {
+        let queue = self.queue_of_policy(&request.resource)?;
+        let policy = request.policy.unwrap_or_default();
+        self.shared.context.policies.set(queue, policy).await
+    }
+
+    pub(super) fn test_iam_permissions(
+        &self,
+        request: &TestIamPermissionsRequest,
+    ) -> Result<TestIamPermissionsResponse, Status> {
+        self.queue_of_policy(&request.resource)?;
+        Ok(policies::granted(request))
+    }
+
+    fn queue_of_policy<'a>(&self, name: &'a str) -> Result<&'a str, Status> {
+        names::queue(name, "GetQueue")?;
+        self.runner(name)?;
+        Ok(name)
+    }
+
+    /// Every place is as good as another.
+    fn get_location(&self, request: &GetLocationRequest) -> Result<Location, Status> {
+        names::location(&request.name, "GetLocation")?;
+        let (project, location) = request.name.split_once("/locations/").unwrap_or_default();
+        Ok(place(project, location))
+    }
+
+    /// Those with queues, and one more.
+    fn list_locations(
+        &self,
+        request: &ListLocationsRequest,
+    ) -> Result<ListLocationsResponse, Status> {
+        let project = request.name.as_str();
+        let is_project = project.split('/').count() == 2 && project.starts_with("projects/");
+        if !is_project {
+            return Err(errors::no_project(project));
+        }
+        if request.page_size < 0 || !request.page_token.is_empty() {
+            return Err(errors::invalid("All locations are on the first page."));
+        }
+        let prefix = format!("{project}/locations/");
+        let queues = self.all();
+        let queues = queues.iter().filter_map(|it| it.name.strip_prefix(&prefix));
+        let found = queues.filter_map(|rest| rest.split('/').next());
+        let found: BTreeSet<_> = found.chain([LOCATION]).collect();
+        Ok(ListLocationsResponse {
+            locations: found.iter().map(|id| place(project, id)).collect(),
+            next_page_token: String::new(),
+        })
+    }
+}
+
+fn place(project: &str, id: &str) -> Location {
+    Location {
+        name: format!("{project}/locations/{id}"),
+        labels: [("cloud.googleapis.com/region".into(), id.into())].into(),
+        location_id: id.into(),
+        display_name: id.into(),
+    }
+}

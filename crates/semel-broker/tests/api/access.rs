@@ -1,0 +1,100 @@
+//! Policies and places: what is set is shown, and nobody is refused.
+
+use crate::support::Broker;
+use serde_json::{Value, json};
+
+const QUEUE: &str = "/v2/projects/p/locations/l/queues/q";
+const TOPIC: &str = "/v1/projects/p/topics/orders";
+
+async fn set(broker: &Broker, resource: &str, policy: &Value) -> Value {
+    let path = format!("{resource}:setIamPolicy");
+    broker
+        .post(&path, json!({ "policy": policy }))
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_policy_is_shown_as_it_was_set_and_goes_with_its_resource() {
+    let broker = Broker::start(&[]).await;
+    let queue = json!({ "name": QUEUE.trim_start_matches("/v2/") });
+    broker
+        .post("/v2/projects/p/locations/l/queues", queue)
+        .await
+        .unwrap();
+    broker.put(TOPIC, json!({})).await.unwrap();
+    let bindings = json!([{ "role": "roles/pubsub.publisher", "members": ["user:a@example.com"] }]);
+    for resource in [QUEUE, TOPIC] {
+        let policy = json!({ "version": 1, "bindings": bindings });
+        let set_once = set(&broker, resource, &policy).await;
+        assert_eq!(set_once["bindings"], bindings, "{resource}");
+        let get = match resource {
+            TOPIC => broker.get(&format!("{resource}:getIamPolicy")).await,
+            _ => {
+                broker
+                    .post(&format!("{resource}:getIamPolicy"), json!({}))
+                    .await
+            }
+        };
+        assert_eq!(get.unwrap(), set_once);
+        // Who read it before somebody else changed it is told so.
+        set(&broker, resource, &json!({ "etag": set_once["etag"] })).await;
+        let late = json!({ "policy": { "etag": set_once["etag"], "bindings": bindings } });
+        let late = broker.post(&format!("{resource}:setIamPolicy"), late).await;
+        assert_eq!(late.unwrap_err().status, "ABORTED");
+        let permissions = json!({ "permissions": ["pubsub.topics.publish", "x.y.z"] });
+        let path = format!("{resource}:testIamPermissions");
+        let tested = broker.post(&path, permissions.clone()).await.unwrap();
+        assert_eq!(tested, permissions);
+    }
+    set(&broker, TOPIC, &json!({ "bindings": bindings })).await;
+    broker.delete(TOPIC).await.unwrap();
+    let gone = broker.get(&format!("{TOPIC}:getIamPolicy")).await;
+    assert_eq!(gone.unwrap_err().status, "NOT_FOUND");
+    broker.put(TOPIC, json!({})).await.unwrap();
+    let fresh = broker.get(&format!("{TOPIC}:getIamPolicy")).await.unwrap();
+    assert!(fresh["bindings"].is_null(), "{fresh}");
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_policy_cannot_hold_is_refused() {
+    let broker = Broker::start(&[]).await;
+    broker.put(TOPIC, json!({})).await.unwrap();
+    for body in [
+        json!({ "policy": { "auditConfigs": [{ "service": "x" }] } }),
+        json!({ "policy": {}, "updateMask": "bindings" }),
+    ] {
+        let refused = broker
+            .post(&format!("{TOPIC}:setIamPolicy"), body)
+            .await
+            .unwrap_err();
+        assert_eq!(refused.status, "UNIMPLEMENTED", "{refused:?}");
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn places_are_those_of_the_queues() {
+    let broker = Broker::start(&[]).await;
+    let queue = json!({ "name": "projects/p/locations/europe-west3/queues/q" });
+    broker
+        .post("/v2/projects/p/locations/europe-west3/queues", queue)
+        .await
+        .unwrap();
+    let list = broker.get("/v2/projects/p/locations").await.unwrap();
+    let ids: Vec<_> = list["locations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["locationId"])
+        .collect();
+    assert_eq!(ids, ["europe-west3", "us-central1"]);
+    let one = broker
+        .get("/v2/projects/p/locations/asia-east1")
+        .await
+        .unwrap();
+    assert_eq!(one["name"], "projects/p/locations/asia-east1");
+    assert_eq!(one["labels"]["cloud.googleapis.com/region"], "asia-east1");
+    broker.stop().await;
+}
