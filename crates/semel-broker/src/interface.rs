@@ -5,6 +5,8 @@ mod check;
 mod refusal;
 mod listing;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use check::{CheckedCodec, RequestCheck};
