@@ -6,13 +6,15 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use tonic_prost_build::FileDescriptorSet;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 8] = [
     "google/rpc/status.proto",
     "google/cloud/location/locations.proto",
     "google/cloud/tasks/v2/cloudtasks.proto",
+    "google/cloud/tasks/v2beta3/cloudtasks.proto",
     "google/iam/v1/iam_policy.proto",
     "google/longrunning/operations.proto",
     "google/pubsub/v1/pubsub.proto",
+    "google/pubsub/v1/schema.proto",
 ];
 
 /// The option of a field that is not served, and the type of a message that is not.

@@ -28,7 +28,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 
-const ENDPOINTS: [&str; 15] = [
+const ENDPOINTS: [&str; 16] = [
     "GET /_semel/",
     "GET /_semel/history?resource=&id=&after=&limit=",
     "GET /_semel/history.jsonl",
@@ -42,6 +42,7 @@ const ENDPOINTS: [&str; 15] = [
     "POST /_semel/wait-idle",
     "POST /_semel/reset",
     "GET /_semel/interface",
+    "GET /_semel/schemas",
     "GET /_semel/refusals",
     "DELETE /_semel/refusals",
 ];
@@ -67,6 +68,11 @@ struct AdminInner {
 pub(crate) trait Service: Debug + Send + Sync {
     /// How many resources of each kind it holds: `queues`, `tasks`.
     fn counts(&self) -> Vec<(&'static str, usize)>;
+
+    /// The schemas it holds, with their revisions and what uses them.
+    fn schemas(&self) -> Vec<Value> {
+        Vec::new()
+    }
 
     /// What is still to be done or under way, in words, at most `limit` of it; what waits for a retry
     /// is. What waits for somebody who pulls is, if `pull` says so. Asked often, so it should stop
@@ -128,6 +134,7 @@ pub(crate) fn routes(admin: Admin) -> Router {
         .route("/_semel/wait-idle", post(idle::wait))
         .route("/_semel/reset", post(reset::reset))
         .route("/_semel/interface", get(interface::show))
+        .route("/_semel/schemas", get(interface::schemas))
         .route(
             "/_semel/refusals",
             get(interface::refusals).delete(interface::clear_refusals),

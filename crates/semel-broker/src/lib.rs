@@ -13,6 +13,7 @@ mod tasks;
 mod pubsub;
 mod context;
 mod policies;
+mod schema;
 mod clock;
 mod duration;
 mod field_mask;

@@ -152,10 +152,15 @@ impl<T: Send + Sync + 'static> Methods<T> {
         Ok(serde_json::to_value(answer).unwrap())
     }
 
-    fn method(&self, name: &str) -> (MethodDescriptor, RequestCheck) {
+    /// A method of the service.
+    pub(crate) fn descriptor(&self, name: &str) -> MethodDescriptor {
         let mut methods = self.descriptor.methods();
         let method = methods.find(|method| method.name() == name);
-        let method = method.expect("the tables name methods of the .proto files");
+        method.expect("the tables name methods of the .proto files")
+    }
+
+    fn method(&self, name: &str) -> (MethodDescriptor, RequestCheck) {
+        let method = self.descriptor(name);
         let check = RequestCheck::new(&method, &self.refusals);
         (method, check)
     }

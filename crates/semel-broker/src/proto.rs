@@ -37,6 +37,9 @@ pub mod google {
             pub mod v2 {
                 tonic::include_proto!("google.cloud.tasks.v2");
             }
+            pub mod v2beta3 {
+                tonic::include_proto!("google.cloud.tasks.v2beta3");
+            }
         }
     }
     pub mod pubsub {
@@ -48,6 +51,7 @@ pub mod google {
 
 pub use google::cloud::location;
 pub use google::cloud::tasks::v2 as tasks;
+pub use google::cloud::tasks::v2beta3 as beta_tasks;
 pub use google::iam::v1 as iam;
 pub use google::pubsub::v1 as pubsub;
 pub use google::rpc;

@@ -9,6 +9,7 @@ mod topics;
 mod subscriptions;
 mod update;
 mod snapshots;
+mod schemas;
 mod publish;
 mod pull;
 mod stream;

@@ -35,10 +35,12 @@ pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=UTF-8");
 
-/// What only REST offers: requests that become tasks, with the version and without it.
-const BUFFER_PATHS: [&str; 4] = [
+/// What only REST offers: requests that become tasks, with a version and without it.
+const BUFFER_PATHS: [&str; 6] = [
     "/v2/{queue=projects/*/locations/*/queues/*}/tasks:buffer",
     "/v2/{queue=projects/*/locations/*/queues/*}/tasks/{task_id}:buffer",
+    "/v2beta3/{queue=projects/*/locations/*/queues/*}/tasks:buffer",
+    "/v2beta3/{queue=projects/*/locations/*/queues/*}/tasks/{task_id}:buffer",
     "/{queue=projects/*/locations/*/queues/*}/tasks:buffer",
     "/{queue=projects/*/locations/*/queues/*}/tasks/{task_id}:buffer",
 ];

@@ -47,6 +47,8 @@ pub(crate) enum Table {
     Messages = 8,
     /// Policies of access by the names of their resources.
     Policies = 9,
+    /// Schemas by name.
+    Schemas = 10,
 }
 
 /// Changes that happen together or not at all.

@@ -17,6 +17,7 @@ mod view;
 mod paging;
 mod mask;
 mod access;
+mod beta;
 mod filter;
 
 use crate::admin::Service;

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Every service with its methods and the fields of its requests.
 #[derive(Debug, Serialize)]
@@ -17,6 +18,11 @@ pub(super) async fn show() -> Json<Interface> {
     Json(Interface {
         services: services(),
     })
+}
+
+pub(super) async fn schemas(State(admin): State<Admin>) -> Json<Value> {
+    let schemas = admin.0.services.iter().flat_map(|it| it.schemas());
+    Json(json!({ "schemas": schemas.collect::<Vec<_>>() }))
 }
 
 pub(super) async fn refusals(State(admin): State<Admin>) -> Json<RefusalsShown> {

@@ -43,6 +43,7 @@ impl Registry {
             Some("topics") => self.topic(name).map(drop),
             Some("subscriptions") => self.subscription(name).map(drop),
             Some("snapshots") => self.snapshot(name).map(drop),
+            Some("schemas") => self.schema(name).map(drop),
             Some(_) | None => Err(bad_name("resource", name)),
         }
     }

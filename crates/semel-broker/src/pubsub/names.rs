@@ -14,6 +14,9 @@ const PAGE_MAX: usize = 1000;
 /// What a subscription says of a topic that is gone.
 pub(super) const DELETED_TOPIC: &str = "_deleted-topic_";
 
+/// What a topic says of a schema that is gone.
+pub(super) const DELETED_SCHEMA: &str = "_deleted-schema_";
+
 /// The last part of a name.
 pub(super) fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)

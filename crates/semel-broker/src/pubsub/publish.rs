@@ -2,9 +2,11 @@
 
 use super::backlog::Sequence;
 use super::filter;
+use super::names::DELETED_SCHEMA;
 use super::registry::Registry;
 use super::resources::{Subscription, Topic, TopicState, message_id};
 use super::rows;
+use super::schemas;
 use super::validate;
 use crate::clock::{Time, span_of};
 use crate::proto::pubsub as wire;
@@ -19,6 +21,11 @@ const RESERVED_AT_ONCE: u64 = 10_000;
 
 /// Rows of the topic's own backlog that one publish looks at to throw old ones away, besides one for each it adds.
 const SWEPT_AT_ONCE: usize = 16;
+
+/// The attributes that tell receivers what a message was checked by.
+const SCHEMA_NAME: &str = "googclient_schemaname";
+const SCHEMA_REVISION: &str = "googclient_schemarevisionid";
+const SCHEMA_ENCODING: &str = "googclient_schemaencoding";
 
 /// Where the copies of a publish go.
 #[derive(Debug)]
@@ -38,9 +45,43 @@ impl Registry {
         validate::check_messages(&request.messages)?;
         let _shared = self.topology.read().await;
         let topic = self.topic(&request.topic)?;
+        let mut messages = request.messages;
+        let schema = topic.state().settings.schema_settings.clone();
+        if let Some(schema) = schema {
+            self.check_by_schema(&schema, &mut messages)?;
+        }
         let batch = Batch::default();
-        let message_ids = self.publish_with(&topic, request.messages, batch).await?;
+        let message_ids = self.publish_with(&topic, messages, batch).await?;
         Ok(wire::PublishResponse { message_ids })
+    }
+
+    /// Checks messages by a topic's schema. Those who receive them are told which revision they are of.
+    fn check_by_schema(
+        &self,
+        settings: &wire::SchemaSettings,
+        messages: &mut [wire::PubsubMessage],
+    ) -> Result<(), Status> {
+        if settings.schema == DELETED_SCHEMA {
+            return Err(Status::failed_precondition(
+                "The schema of the topic was deleted: update the topic, then retry.",
+            ));
+        }
+        let allowed = self.schema(&settings.schema)?.allowed(settings)?;
+        let encoding = settings.encoding();
+        for message in messages {
+            let mut wrong = String::new();
+            let revision = allowed.iter().find(|revision| {
+                let checked = revision.definition.check(&message.data, encoding);
+                checked.map_err(|why| wrong = why).is_ok()
+            });
+            let revision = revision.ok_or_else(|| schemas::bad_message(&wrong))?;
+            message.attributes.extend([
+                (SCHEMA_NAME.into(), settings.schema.clone()),
+                (SCHEMA_REVISION.into(), revision.schema.revision_id.clone()),
+                (SCHEMA_ENCODING.into(), encoding.as_str_name().into()),
+            ]);
+        }
+        Ok(())
     }
 
     /// Publishes in one commit with other changes. The caller holds the topology lock.

@@ -4,6 +4,7 @@ use super::errors::not_found;
 use super::names;
 use super::resources::{Snapshot, Subscription, SubscriptionState, Topic};
 use super::rows;
+use super::schemas::{self, SchemaRevisions};
 use crate::context::Context;
 use crate::storage::{Batch, StorageError, Table};
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub(super) struct ResourceMaps {
     pub(super) topics: BTreeMap<String, Arc<Topic>>,
     pub(super) subscriptions: BTreeMap<String, Arc<Subscription>>,
     pub(super) snapshots: BTreeMap<String, Arc<Snapshot>>,
+    pub(super) schemas: BTreeMap<String, Arc<SchemaRevisions>>,
     pub(super) next_number: u64,
 }
 
@@ -45,6 +47,7 @@ impl Registry {
         names.read_topics(&context)?;
         names.read_subscriptions(&context)?;
         names.read_snapshots(&context)?;
+        names.read_schemas(&context)?;
         Ok(Self {
             context,
             names: Mutex::new(names),
@@ -143,6 +146,7 @@ impl Registry {
             Table::Topics,
             Table::Subscriptions,
             Table::Snapshots,
+            Table::Schemas,
             Table::Messages,
         ] {
             rows::delete_all(&mut batch, &self.context.storage, table, b"")?;
@@ -152,6 +156,7 @@ impl Registry {
             let mut names = self.names();
             names.topics.clear();
             names.snapshots.clear();
+            names.schemas.clear();
             std::mem::take(&mut names.subscriptions)
         };
         for subscription in gone.values() {
@@ -187,6 +192,15 @@ impl ResourceMaps {
                 topic.subscriptions.push(Arc::clone(&subscription));
             }
             self.subscriptions.insert(settings.name, subscription);
+        }
+        Ok(())
+    }
+
+    fn read_schemas(&mut self, context: &Context) -> Result<(), StorageError> {
+        for row in context.storage.rows(Table::Schemas, b"") {
+            let schema = schemas::kept(row?.value)?;
+            let name = schema.last().schema.name.clone();
+            self.schemas.insert(name, Arc::new(schema));
         }
         Ok(())
     }

@@ -7,13 +7,14 @@ use crate::admin::Service;
 use crate::methods::Methods;
 use crate::storage::{StorageError, Table};
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio::sync::watch;
 
 // === impl PubSub ===
 
 impl PubSub {
-    /// The methods of the Publisher, of the Subscriber and of policies; those that are asked for most come first.
-    pub(crate) fn methods(&self) -> [Methods<Registry>; 3] {
+    /// The methods of the Publisher, of the Subscriber, of schemas and of policies; those that are asked for most come first.
+    pub(crate) fn methods(&self) -> [Methods<Registry>; 4] {
         let refusals = &self.registry.context.refusals;
         let publisher = Methods::new("google.pubsub.v1.Publisher", &self.registry, refusals)
             .change("Publish", Registry::publish)
@@ -46,7 +47,18 @@ impl PubSub {
             .immediate("GetIamPolicy", Registry::get_iam_policy)
             .change("SetIamPolicy", Registry::set_iam_policy)
             .immediate("TestIamPermissions", Registry::test_iam_permissions);
-        [publisher, subscriber, policies]
+        let schemas = Methods::new("google.pubsub.v1.SchemaService", &self.registry, refusals)
+            .change("CreateSchema", Registry::create_schema)
+            .immediate("GetSchema", Registry::get_schema)
+            .immediate("ListSchemas", Registry::list_schemas)
+            .immediate("ListSchemaRevisions", Registry::list_schema_revisions)
+            .change("CommitSchema", Registry::commit_schema)
+            .change("RollbackSchema", Registry::rollback_schema)
+            .change("DeleteSchemaRevision", Registry::delete_schema_revision)
+            .change("DeleteSchema", Registry::delete_schema)
+            .immediate("ValidateSchema", Registry::validate_schema)
+            .immediate("ValidateMessage", Registry::validate_message);
+        [publisher, subscriber, schemas, policies]
     }
 }
 
@@ -57,11 +69,16 @@ impl Service for PubSub {
             ("topics", Table::Topics),
             ("subscriptions", Table::Subscriptions),
             ("snapshots", Table::Snapshots),
+            ("schemas", Table::Schemas),
         ];
         let storage = &self.registry.context.storage;
         tables
             .map(|(name, table)| (name, storage.count(table)))
             .into()
+    }
+
+    fn schemas(&self) -> Vec<Value> {
+        self.registry.schemas_shown()
     }
 
     /// The full names of subscriptions with anything undelivered or unacknowledged: those that push, and on request

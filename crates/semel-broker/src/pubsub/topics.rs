@@ -22,6 +22,7 @@ impl Registry {
         names::check("name", &settings.name, "topics")?;
         validate::complete_topic(&mut settings)?;
         let _alone = self.topology.write().await;
+        self.check_schema_settings(&settings)?;
         if self.names().topics.contains_key(&settings.name) {
             return Err(already_exists(&settings.name));
         }
@@ -72,6 +73,7 @@ impl Registry {
         let old = topic.state().settings.clone();
         let mut settings = update::TOPIC.merged(&old, &wanted, request.update_mask.as_ref())?;
         validate::complete_topic(&mut settings)?;
+        self.check_schema_settings(&settings)?;
         let mut batch = Batch::default();
         let mut backlog = topic.state().backlog;
         match (settings.message_retention_duration.is_some(), backlog) {

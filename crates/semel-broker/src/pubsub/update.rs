@@ -22,6 +22,11 @@ pub(super) const TOPIC: Updatable = Updatable {
     fields: &[
         "labels",
         "message_storage_policy",
+        "schema_settings",
+        "schema_settings.schema",
+        "schema_settings.encoding",
+        "schema_settings.first_revision_id",
+        "schema_settings.last_revision_id",
         "message_retention_duration",
     ],
 };

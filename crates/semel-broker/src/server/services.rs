@@ -71,6 +71,9 @@ impl Services {
             unary.extend(methods.unary);
             grpc = grpc.merge(methods.grpc);
         }
+        let beta = self.tasks.beta_methods();
+        unary.extend(beta.unary);
+        grpc = grpc.merge(beta.grpc);
         for methods in self.pubsub.methods() {
             unary.extend(methods.unary);
             grpc = grpc.merge(methods.grpc);

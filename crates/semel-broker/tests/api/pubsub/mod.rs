@@ -5,6 +5,7 @@ mod pull;
 mod push;
 mod stream;
 mod seek;
+mod schemas;
 mod faults;
 mod restart;
 

@@ -8,6 +8,7 @@ mod target;
 mod retries;
 mod faults;
 mod restart;
+mod beta;
 
 use crate::support::{ApiResult, Broker, Handler, invalid, merged, ok, refused, rows, short};
 use serde_json::{Value, json};

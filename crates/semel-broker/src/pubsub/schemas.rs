@@ -1,0 +1,417 @@
+//! Schemas and their revisions: made, committed, rolled back, shown, deleted.
+
+use super::errors::{already_exists, bad_argument, invalid, not_found};
+use super::names::{self, DELETED_SCHEMA};
+use super::registry::Registry;
+use super::resources::Topic;
+use super::rows;
+use crate::clock::Time;
+use crate::policies::Policies;
+use crate::proto::pubsub as wire;
+use crate::proto::pubsub::validate_message_request::SchemaSpec;
+use crate::schema::Definition;
+use crate::storage::{Batch, Table};
+use prost::Message;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tonic::Status;
+
+/// As many as production keeps of one schema.
+const REVISIONS_MAX: usize = 20;
+
+/// How much of its digest names a revision: eight letters.
+const REVISION_ID_BYTES: usize = 4;
+
+/// A schema as it is in memory.
+#[derive(Debug)]
+pub(super) struct SchemaRevisions {
+    /// The oldest first; there is at least one.
+    revisions: Vec<Arc<Revision>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Revision {
+    pub(super) schema: wire::Schema,
+    pub(super) definition: Definition,
+}
+
+// === impl Registry ===
+
+impl Registry {
+    pub(super) async fn create_schema(
+        self: Arc<Self>,
+        request: wire::CreateSchemaRequest,
+    ) -> Result<wire::Schema, Status> {
+        let mut schema = request.schema.unwrap_or_default();
+        names::in_project(&request.parent)?;
+        if !request.schema_id.is_empty() {
+            schema.name = format!("{}/schemas/{}", request.parent, request.schema_id);
+        }
+        names::check("schema_id", &schema.name, "schemas")?;
+        let _alone = self.topology.write().await;
+        if self.names().schemas.contains_key(&schema.name) {
+            return Err(already_exists(&schema.name));
+        }
+        self.add_revision(Vec::new(), schema).await
+    }
+
+    pub(super) async fn commit_schema(
+        self: Arc<Self>,
+        request: wire::CommitSchemaRequest,
+    ) -> Result<wire::Schema, Status> {
+        let _alone = self.topology.write().await;
+        let there = self.schema(&request.name)?;
+        let wanted = request.schema.unwrap_or_default();
+        if !wanted.name.is_empty() && wanted.name != request.name {
+            return Err(invalid(
+                "schema.name",
+                &wanted.name,
+                "it is not the name of the schema",
+            ));
+        }
+        if wanted.r#type != there.last().schema.r#type {
+            return Err(bad_argument(
+                "schema.type, it is not the type of the schema",
+            ));
+        }
+        let schema = wire::Schema {
+            name: request.name,
+            ..wanted
+        };
+        self.add_revision(there.revisions.clone(), schema).await
+    }
+
+    /// An older revision becomes the newest, under a new id.
+    pub(super) async fn rollback_schema(
+        self: Arc<Self>,
+        request: wire::RollbackSchemaRequest,
+    ) -> Result<wire::Schema, Status> {
+        let _alone = self.topology.write().await;
+        let there = self.schema(&request.name)?;
+        let old = there.find(&request.name, &request.revision_id)?;
+        self.add_revision(there.revisions.clone(), old.schema.clone())
+            .await
+    }
+
+    /// Writes one revision more; the caller holds the topology lock.
+    async fn add_revision(
+        &self,
+        mut revisions: Vec<Arc<Revision>>,
+        mut schema: wire::Schema,
+    ) -> Result<wire::Schema, Status> {
+        if revisions.len() >= REVISIONS_MAX {
+            return Err(Status::failed_precondition(format!(
+                "The schema has {REVISIONS_MAX} revisions: delete one first."
+            )));
+        }
+        let definition = compiled(&schema)?;
+        let mut batch = Batch::default();
+        schema.revision_id = revision_id(&schema, self.number(&mut batch));
+        schema.revision_create_time = Some(self.context.clock.now().timestamp());
+        let shown = schema.clone();
+        revisions.push(Arc::new(Revision { schema, definition }));
+        self.put_schema(&shown.name, revisions, batch).await?;
+        Ok(shown)
+    }
+
+    async fn put_schema(
+        &self,
+        name: &str,
+        revisions: Vec<Arc<Revision>>,
+        mut batch: Batch,
+    ) -> Result<(), Status> {
+        let kept = wire::StoredSchema {
+            revisions: revisions.iter().map(|it| it.schema.clone()).collect(),
+        };
+        batch.put(Table::Schemas, name.as_bytes(), kept.encode_to_vec());
+        self.commit(batch).await?;
+        let there = Arc::new(SchemaRevisions { revisions });
+        self.names().schemas.insert(name.into(), there);
+        Ok(())
+    }
+
+    pub(super) async fn delete_schema_revision(
+        self: Arc<Self>,
+        request: wire::DeleteSchemaRevisionRequest,
+    ) -> Result<wire::Schema, Status> {
+        let _alone = self.topology.write().await;
+        let (name, id) = split_revision(&request.name);
+        let id = id.unwrap_or(&request.revision_id);
+        let there = self.schema(name)?;
+        let gone = there.find(name, id)?;
+        let mut left = there.revisions.clone();
+        left.retain(|it| !Arc::ptr_eq(it, &gone));
+        if left.is_empty() {
+            return Err(Status::failed_precondition(
+                "The only revision of a schema cannot be deleted: delete the schema.",
+            ));
+        }
+        self.put_schema(name, left, Batch::default()).await?;
+        Ok(gone.schema.clone())
+    }
+
+    /// Its topics say that it is gone, and take no messages any more.
+    pub(super) async fn delete_schema(
+        self: Arc<Self>,
+        request: wire::DeleteSchemaRequest,
+    ) -> Result<(), Status> {
+        let name = request.name;
+        let _alone = self.topology.write().await;
+        self.schema(&name)?;
+        let mut batch = Batch::default();
+        batch.delete(Table::Schemas, name.as_bytes());
+        Policies::delete(&mut batch, &name);
+        let topics: Vec<_> = self.names().topics.values().cloned().collect();
+        for topic in topics {
+            let mut state = topic.state();
+            let settings = state.settings.schema_settings.as_mut();
+            if let Some(settings) = settings.filter(|it| it.schema == name) {
+                settings.schema = DELETED_SCHEMA.into();
+                state.put(&mut batch, topic.number, state.reserved.max(state.next));
+            }
+        }
+        self.commit(batch).await?;
+        self.names().schemas.remove(&name);
+        Ok(())
+    }
+
+    pub(super) fn get_schema(
+        &self,
+        request: &wire::GetSchemaRequest,
+    ) -> Result<wire::Schema, Status> {
+        let (name, id) = split_revision(&request.name);
+        let there = self.schema(name)?;
+        let revision = match id {
+            Some(id) => there.find(name, id)?,
+            None => Arc::clone(there.last()),
+        };
+        let full = request.view() != wire::SchemaView::Basic;
+        Ok(shown(&revision.schema, full))
+    }
+
+    pub(super) fn list_schemas(
+        &self,
+        request: &wire::ListSchemasRequest,
+    ) -> Result<wire::ListSchemasResponse, Status> {
+        let prefix = names::in_project(&request.parent)?;
+        let full = request.view() == wire::SchemaView::Full;
+        let show = |it: &Arc<SchemaRevisions>| Some(shown(&it.last().schema, full));
+        let (size, token) = (request.page_size, &request.page_token);
+        let (schemas, next_page_token) =
+            names::page(&self.names().schemas, &prefix, size, token, show)?;
+        Ok(wire::ListSchemasResponse {
+            schemas,
+            next_page_token,
+        })
+    }
+
+    /// The newest first.
+    pub(super) fn list_schema_revisions(
+        &self,
+        request: &wire::ListSchemaRevisionsRequest,
+    ) -> Result<wire::ListSchemaRevisionsResponse, Status> {
+        let there = self.schema(&request.name)?;
+        let full = request.view() == wire::SchemaView::Full;
+        let newest_first = there.revisions.iter().rev().enumerate();
+        let all: BTreeMap<_, _> = newest_first
+            .map(|(place, it)| (format!("{}@{place:02}", request.name), Arc::clone(it)))
+            .collect();
+        let show = |it: &Arc<Revision>| Some(shown(&it.schema, full));
+        let (size, token) = (request.page_size, &request.page_token);
+        let (schemas, next_page_token) = names::page(&all, "projects/", size, token, show)?;
+        Ok(wire::ListSchemaRevisionsResponse {
+            schemas,
+            next_page_token,
+        })
+    }
+
+    pub(super) fn validate_schema(
+        &self,
+        request: &wire::ValidateSchemaRequest,
+    ) -> Result<wire::ValidateSchemaResponse, Status> {
+        names::in_project(&request.parent)?;
+        compiled(&request.schema.clone().unwrap_or_default())?;
+        Ok(wire::ValidateSchemaResponse {})
+    }
+
+    pub(super) fn validate_message(
+        &self,
+        request: &wire::ValidateMessageRequest,
+    ) -> Result<wire::ValidateMessageResponse, Status> {
+        names::in_project(&request.parent)?;
+        let (data, encoding) = (&request.message, request.encoding());
+        let checked = match &request.schema_spec {
+            Some(SchemaSpec::Schema(schema)) => compiled(schema)?.check(data, encoding),
+            Some(SchemaSpec::Name(name)) => {
+                let (name, id) = split_revision(name);
+                let there = self.schema(name)?;
+                let revision = match id {
+                    Some(id) => there.find(name, id)?,
+                    None => Arc::clone(there.last()),
+                };
+                revision.definition.check(data, encoding)
+            }
+            None => return Err(bad_argument("schema_spec, it is a name or a schema")),
+        };
+        checked.map_err(|why| bad_message(&why))?;
+        Ok(wire::ValidateMessageResponse {})
+    }
+
+    /// Every schema with its revisions and topics.
+    pub(super) fn schemas_shown(&self) -> Vec<Value> {
+        let names = self.names();
+        let topics_of = |schema: &str| -> Vec<&String> {
+            let uses = |topic: &Topic| {
+                let state = topic.state();
+                let settings = state.settings.schema_settings.as_ref();
+                settings.is_some_and(|it| it.schema == schema)
+            };
+            let topics = names.topics.iter().filter(|(_, topic)| uses(topic));
+            topics.map(|(name, _)| name).collect()
+        };
+        let shown = names.schemas.iter().map(|(name, schema)| {
+            let revisions = schema.all().map(|it| {
+                let created = it.revision_create_time.as_ref().map(Time::of);
+                json!({
+                    "id": it.revision_id,
+                    "created_us": created.unwrap_or_default().0,
+                    "definition": it.definition,
+                })
+            });
+            json!({
+                "name": name,
+                "type": schema.last().schema.r#type().as_str_name(),
+                "revisions": revisions.collect::<Vec<_>>(),
+                "topics": topics_of(name),
+            })
+        });
+        shown.collect()
+    }
+
+    pub(super) fn schema(&self, name: &str) -> Result<Arc<SchemaRevisions>, Status> {
+        names::check("schema", name, "schemas")?;
+        let schema = self.names().schemas.get(name).cloned();
+        schema.ok_or_else(|| not_found(name))
+    }
+
+    /// Looks at what a topic says of its schema.
+    pub(super) fn check_schema_settings(&self, topic: &wire::Topic) -> Result<(), Status> {
+        let Some(settings) = &topic.schema_settings else {
+            return Ok(());
+        };
+        if settings.schema == DELETED_SCHEMA {
+            return Ok(());
+        }
+        if settings.encoding() == wire::Encoding::Unspecified {
+            return Err(bad_argument(
+                "schema_settings.encoding, it is JSON or BINARY",
+            ));
+        }
+        self.schema(&settings.schema)?.allowed(settings).map(drop)
+    }
+}
+
+// === impl SchemaRevisions ===
+
+impl SchemaRevisions {
+    pub(super) fn kept(kept: wire::StoredSchema) -> Option<Self> {
+        let revision = |schema: wire::Schema| {
+            let definition = Definition::compile(&schema).ok()?;
+            Some(Arc::new(Revision { schema, definition }))
+        };
+        let revisions: Option<Vec<_>> = kept.revisions.into_iter().map(revision).collect();
+        let revisions = revisions.filter(|it| !it.is_empty())?;
+        Some(Self { revisions })
+    }
+
+    pub(super) fn last(&self) -> &Arc<Revision> {
+        self.revisions.last().expect("there is at least one")
+    }
+
+    fn find(&self, name: &str, id: &str) -> Result<Arc<Revision>, Status> {
+        let mut revisions = self.revisions.iter();
+        let found = revisions.find(|it| it.schema.revision_id == id);
+        found
+            .cloned()
+            .ok_or_else(|| not_found(&format!("{name}@{id}")))
+    }
+
+    /// The revisions a topic's messages may be of, the newest first.
+    pub(super) fn allowed(
+        &self,
+        settings: &wire::SchemaSettings,
+    ) -> Result<Vec<Arc<Revision>>, Status> {
+        let place = |id: &str, default: usize| match id {
+            "" => Ok(default),
+            id => {
+                let mut revisions = self.revisions.iter();
+                let place = revisions.position(|it| it.schema.revision_id == id);
+                place.ok_or_else(|| not_found(&format!("{}@{id}", settings.schema)))
+            }
+        };
+        let first = place(&settings.first_revision_id, 0)?;
+        let last = place(&settings.last_revision_id, self.revisions.len() - 1)?;
+        match self.revisions.get(first..=last) {
+            Some(allowed) if !allowed.is_empty() => Ok(allowed.iter().rev().cloned().collect()),
+            Some(_) | None => Err(bad_argument(
+                "schema_settings, the first revision comes after the last",
+            )),
+        }
+    }
+
+    /// All revisions, for the page of the broker.
+    pub(super) fn all(&self) -> impl Iterator<Item = &wire::Schema> {
+        self.revisions.iter().map(|it| &it.schema)
+    }
+}
+
+/// A schema's name, and the revision that may stand after it.
+fn split_revision(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('@') {
+        Some((name, id)) => (name, Some(id)),
+        None => (name, None),
+    }
+}
+
+fn compiled(schema: &wire::Schema) -> Result<Definition, Status> {
+    let compiled = Definition::compile(schema);
+    compiled.map_err(|why| invalid("schema.definition", short_text(&schema.definition), &why))
+}
+
+/// Enough of a definition to tell it from others.
+fn short_text(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+pub(super) fn bad_message(why: &str) -> Status {
+    Status::invalid_argument(format!(
+        "Invalid data in message: Message failed schema validation: {why}."
+    ))
+}
+
+fn revision_id(schema: &wire::Schema, number: u64) -> String {
+    let digest = Sha256::new()
+        .chain_update(schema.name.as_bytes())
+        .chain_update(number.to_be_bytes())
+        .finalize();
+    let bytes = digest.iter().take(REVISION_ID_BYTES);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// As the caller wants it: the definition only in the full view.
+fn shown(schema: &wire::Schema, full: bool) -> wire::Schema {
+    let mut schema = schema.clone();
+    if !full {
+        schema.definition.clear();
+    }
+    schema
+}
+
+/// Reads a row of the broker's own.
+pub(super) fn kept(row: bytes::Bytes) -> Result<SchemaRevisions, crate::storage::StorageError> {
+    let kept = rows::decode::<wire::StoredSchema>(row)?;
+    let error = || crate::storage::StorageError("a schema is damaged".into());
+    SchemaRevisions::kept(kept).ok_or_else(error)
+}

@@ -1,0 +1,282 @@
+//! Definitions in Avro, as its specification 1.11 has them: JSON that names types. Logical types are read as the types
+//! under them.
+
+pub(super) mod binary;
+pub(super) mod json;
+
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+
+/// How deep values may lie in one another: a schema may hold itself.
+const DEPTH_MAX: usize = 100;
+
+/// A schema; its types refer to one another by their places.
+#[derive(Debug)]
+pub(crate) struct AvroSchema {
+    types: Vec<Type>,
+    root: TypeId,
+}
+
+/// A type's place.
+type TypeId = usize;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Type {
+    Null,
+    Boolean,
+    Int,
+    Long,
+    Float,
+    Double,
+    Bytes,
+    String,
+    Array(TypeId),
+    Map(TypeId),
+    Union(Vec<TypeId>),
+    Record { name: String, fields: Vec<Field> },
+    Enum { name: String, symbols: Vec<String> },
+    Fixed { name: String, bytes: usize },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Field {
+    name: String,
+    kind: TypeId,
+    has_default: bool,
+}
+
+/// What is read so far.
+#[derive(Debug, Default)]
+struct Parser {
+    types: Vec<Type>,
+    named: HashMap<String, TypeId>,
+}
+
+// === impl AvroSchema ===
+
+impl AvroSchema {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut parser = Parser::default();
+        let root = parser.parse(&value, "")?;
+        Ok(Self {
+            types: parser.types,
+            root,
+        })
+    }
+
+    fn kind(&self, id: TypeId) -> &Type {
+        self.types.get(id).unwrap_or(&Type::Null)
+    }
+}
+
+// === impl Type ===
+
+impl Type {
+    fn primitive(name: &str) -> Option<Self> {
+        Some(match name {
+            "null" => Self::Null,
+            "boolean" => Self::Boolean,
+            "int" => Self::Int,
+            "long" => Self::Long,
+            "float" => Self::Float,
+            "double" => Self::Double,
+            "bytes" => Self::Bytes,
+            "string" => Self::String,
+            _ => return None,
+        })
+    }
+
+    /// As a branch of a union is named.
+    fn name(&self) -> &str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Int => "int",
+            Self::Long => "long",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Bytes => "bytes",
+            Self::String => "string",
+            Self::Array(_) => "array",
+            Self::Map(_) => "map",
+            Self::Union(_) => "union",
+            Self::Record { name, .. } | Self::Enum { name, .. } | Self::Fixed { name, .. } => name,
+        }
+    }
+}
+
+// === impl Parser ===
+
+impl Parser {
+    /// Reads a type; names without a namespace are of `namespace`.
+    fn parse(&mut self, value: &Value, namespace: &str) -> Result<TypeId, String> {
+        match value {
+            Value::String(name) => self.reference(name, namespace),
+            Value::Array(branches) => self.union(branches, namespace),
+            Value::Object(object) => match object.get("type") {
+                Some(Value::String(name)) => self.complex(name, object, namespace),
+                Some(inner) => self.parse(inner, namespace),
+                None => Err("a type has no \"type\"".into()),
+            },
+            other => Err(format!("{other} is not a type")),
+        }
+    }
+
+    fn reference(&mut self, name: &str, namespace: &str) -> Result<TypeId, String> {
+        if let Some(primitive) = Type::primitive(name) {
+            return Ok(self.add(primitive));
+        }
+        let full = full_name(name, namespace);
+        let found = self.named.get(&full).or_else(|| self.named.get(name));
+        found
+            .copied()
+            .ok_or_else(|| format!("no type is called {name}"))
+    }
+
+    fn union(&mut self, branches: &[Value], namespace: &str) -> Result<TypeId, String> {
+        let mut ids = Vec::new();
+        let mut names = HashSet::new();
+        for branch in branches {
+            let id = self.parse(branch, namespace)?;
+            let kind = self.types.get(id).unwrap_or(&Type::Null);
+            if matches!(kind, Type::Union(_)) {
+                return Err("a union holds another union".into());
+            }
+            if !names.insert(kind.name().to_owned()) {
+                return Err(format!("a union holds {} twice", kind.name()));
+            }
+            ids.push(id);
+        }
+        Ok(self.add(Type::Union(ids)))
+    }
+
+    fn complex(
+        &mut self,
+        kind: &str,
+        object: &Map<String, Value>,
+        namespace: &str,
+    ) -> Result<TypeId, String> {
+        let inner = |name: &str| {
+            object
+                .get(name)
+                .ok_or_else(|| format!("{kind} has no \"{name}\""))
+        };
+        match kind {
+            "array" => {
+                let items = self.parse(inner("items")?, namespace)?;
+                Ok(self.add(Type::Array(items)))
+            }
+            "map" => {
+                let values = self.parse(inner("values")?, namespace)?;
+                Ok(self.add(Type::Map(values)))
+            }
+            "record" | "error" => self.record(object, namespace),
+            "enum" => {
+                let symbols = inner("symbols")?
+                    .as_array()
+                    .ok_or("\"symbols\" is a list")?;
+                let symbols: Option<Vec<_>> = symbols.iter().map(Value::as_str).collect();
+                let symbols = symbols.ok_or("a symbol is a name")?;
+                let symbols = unique(&symbols)?;
+                self.define(object, namespace, |name| Type::Enum { name, symbols })
+            }
+            "fixed" => {
+                let bytes = inner("size")?
+                    .as_u64()
+                    .and_then(|it| usize::try_from(it).ok());
+                let bytes = bytes.ok_or("\"size\" is a number")?;
+                self.define(object, namespace, |name| Type::Fixed { name, bytes })
+            }
+            name => self.reference(name, namespace),
+        }
+    }
+
+    /// The name is known before the fields are read: they may hold it.
+    fn record(&mut self, object: &Map<String, Value>, namespace: &str) -> Result<TypeId, String> {
+        let empty = |name| Type::Record {
+            name,
+            fields: Vec::new(),
+        };
+        let id = self.define(object, namespace, empty)?;
+        let name = self
+            .types
+            .get(id)
+            .map(|it| it.name().to_owned())
+            .unwrap_or_default();
+        let within = name.rsplit_once('.').map_or("", |(within, _)| within);
+        let listed = object.get("fields").and_then(Value::as_array);
+        let listed = listed.ok_or_else(|| format!("record {name} has no \"fields\""))?;
+        let mut fields = Vec::new();
+        for field in listed {
+            let field_name = field
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let kind = field.get("type");
+            let kind = kind.ok_or_else(|| format!("field {name}.{field_name} has no \"type\""))?;
+            fields.push(Field {
+                name: field_name.into(),
+                kind: self.parse(kind, within)?,
+                has_default: field.get("default").is_some(),
+            });
+        }
+        let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
+        unique(&names)?;
+        if let Some(place) = self.types.get_mut(id) {
+            *place = Type::Record { name, fields };
+        }
+        Ok(id)
+    }
+
+    fn define(
+        &mut self,
+        object: &Map<String, Value>,
+        namespace: &str,
+        kind: impl FnOnce(String) -> Type,
+    ) -> Result<TypeId, String> {
+        let name = object.get("name").and_then(Value::as_str);
+        let name = name.ok_or("a record, enum or fixed has no \"name\"")?;
+        let own = object.get("namespace").and_then(Value::as_str);
+        let name = full_name(name, own.unwrap_or(namespace));
+        if !name.split('.').all(is_name) {
+            return Err(format!("{name:?} is not a name"));
+        }
+        let id = self.add(kind(name.clone()));
+        match self.named.insert(name.clone(), id) {
+            None => Ok(id),
+            Some(_) => Err(format!("{name} is defined twice")),
+        }
+    }
+
+    fn add(&mut self, kind: Type) -> TypeId {
+        self.types.push(kind);
+        self.types.len() - 1
+    }
+}
+
+fn full_name(name: &str, namespace: &str) -> String {
+    match name.contains('.') || namespace.is_empty() {
+        true => name.into(),
+        false => format!("{namespace}.{name}"),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let begins = |it: char| it.is_ascii_alphabetic() || it == '_';
+    name.starts_with(begins) && name.chars().all(|it| begins(it) || it.is_ascii_digit())
+}
+
+/// Names, each once.
+fn unique(names: &[&str]) -> Result<Vec<String>, String> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !is_name(name) {
+            return Err(format!("{name:?} is not a name"));
+        }
+        if !seen.insert(*name) {
+            return Err(format!("{name} is there twice"));
+        }
+    }
+    Ok(names.iter().map(|name| (*name).to_owned()).collect())
+}

@@ -1,0 +1,148 @@
+use super::*;
+
+const ORDER: &str = r#"{
+    "type": "record", "name": "Order", "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "note", "type": ["null", "string"], "default": null},
+        {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["NEW", "PAID"]}},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "sums", "type": {"type": "map", "values": "double"}},
+        {"name": "hash", "type": {"type": "fixed", "name": "Hash", "size": 2}},
+        {"name": "parent", "type": ["null", "Order"]}
+    ]
+}"#;
+
+const PROTO: &str = "syntax = 'proto3'; message State { string name = 1; repeated int32 codes = 2; Inner inner = 3; \
+                     message Inner { bool flag = 1; } }";
+
+fn compiled(kind: Type, definition: &str) -> Result<Definition, String> {
+    Definition::compile(&Schema {
+        r#type: kind.into(),
+        definition: definition.into(),
+        ..Schema::default()
+    })
+}
+
+#[test]
+fn avro_in_json_is_checked_by_the_specification() {
+    let schema = compiled(Type::Avro, ORDER).unwrap();
+    let rest = r#""kind":"NEW","tags":[],"sums":{},"hash":"ab","parent":null"#;
+    for (data, good) in [
+        (
+            format!(r#"{{"id":1,"note":{{"string":"x"}},{rest}}}"#),
+            true,
+        ),
+        (format!(r#"{{"id":1,"note":null,{rest}}}"#), true),
+        (format!(r#"{{"id":1,{rest}}}"#), true),
+        (format!(r#"{{"id":1,"note":"x",{rest}}}"#), false),
+        (format!(r#"{{"id":1.5,{rest}}}"#), false),
+        (format!(r#"{{"id":"1",{rest}}}"#), false),
+        (format!(r#"{{{rest}}}"#), false),
+        (format!(r#"{{"id":1,"more":2,{rest}}}"#), false),
+        (format!(r#"{{"id":1,{rest}}}"#).replace("NEW", "OLD"), false),
+        (
+            format!(r#"{{"id":1,{rest}}}"#).replace("\"ab\"", "\"abc\""),
+            false,
+        ),
+        (format!(r#"{{"id":1,{rest}}}"#).replace("[]", "[1]"), false),
+        (
+            format!(r#"{{"id":1,{rest}}}"#)
+                .replace("null", &format!(r#"{{"shop.Order":{{"id":2,{rest}}}}}"#)),
+            true,
+        ),
+        ("not json".into(), false),
+    ] {
+        let checked = schema.check(data.as_bytes(), Encoding::Json);
+        assert_eq!(checked.is_ok(), good, "{data}: {checked:?}");
+    }
+}
+
+#[test]
+fn avro_in_binary_is_read_to_its_end() {
+    let schema = compiled(Type::Avro, ORDER).unwrap();
+    // id 1, note "x", PAID, tags ["t"], sums {"a": 0.0}, hash, no parent
+    let good = [
+        &[2, 2, 2, b'x', 2, 2, 2, b't', 0, 2, 2, b'a'][..],
+        &[0; 8],
+        &[0, b'h', b'h', 0],
+    ]
+    .concat();
+    schema.check(&good, Encoding::Binary).unwrap();
+    let more = [&good[..], &[0]].concat();
+    let mut other_kind = good.clone();
+    other_kind[4] = 4;
+    for bad in [&good[..good.len() - 1], &more, &other_kind, b"", b"{}"] {
+        assert!(schema.check(bad, Encoding::Binary).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn what_could_go_on_for_ever_is_refused() {
+    let nulls = compiled(Type::Avro, r#"{"type":"array","items":"null"}"#).unwrap();
+    let many = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0];
+    assert!(nulls.check(&many, Encoding::Binary).is_err());
+    let list = r#"{"type":"record","name":"L","fields":[{"name":"next","type":["null","L"]}]}"#;
+    let list = compiled(Type::Avro, list).unwrap();
+    assert!(list.check(&[2; 1_000_000], Encoding::Binary).is_err());
+    assert!(list.check(&[2, 2, 0], Encoding::Binary).is_ok());
+    let deep = format!("message A {{{}", "message B {".repeat(10_000));
+    assert!(compiled(Type::ProtocolBuffer, &deep).is_err());
+}
+
+#[test]
+fn definitions_that_mean_nothing_are_refused() {
+    for (kind, definition) in [
+        (Type::Avro, ""),
+        (Type::Avro, "{"),
+        (Type::Avro, r#"{"type":"record","name":"R"}"#),
+        (
+            Type::Avro,
+            r#"{"type":"record","name":"R","fields":[{"name":"a"}]}"#,
+        ),
+        (Type::Avro, r#"{"type":"record","name":"1","fields":[]}"#),
+        (
+            Type::Avro,
+            r#"{"type":"enum","name":"E","symbols":["A","A"]}"#,
+        ),
+        (Type::Avro, r#"["null",["null"]]"#),
+        (Type::Avro, r#"["int","int"]"#),
+        (Type::Avro, r#""Unknown""#),
+        (Type::ProtocolBuffer, "not a definition"),
+        (Type::ProtocolBuffer, "syntax = 'proto3';"),
+        (
+            Type::ProtocolBuffer,
+            "message A { string a = 1; } message B {}",
+        ),
+        (Type::ProtocolBuffer, "import 'other.proto'; message A {}"),
+        (Type::ProtocolBuffer, "message A { B b = 1; }"),
+        (Type::Unspecified, "{}"),
+    ] {
+        assert!(compiled(kind, definition).is_err(), "{definition}");
+    }
+}
+
+#[test]
+fn protobuf_is_checked_in_both_encodings() {
+    let schema = compiled(Type::ProtocolBuffer, PROTO).unwrap();
+    for (data, good) in [
+        (
+            r#"{"name":"Utah","codes":[1,2],"inner":{"flag":true}}"#,
+            true,
+        ),
+        (r#"{}"#, true),
+        (r#"{"name":1}"#, false),
+        (r#"{"nothing":1}"#, false),
+        (r#"{"inner":{"flag":"x"}}"#, false),
+        (r#"{} {}"#, false),
+    ] {
+        let checked = schema.check(data.as_bytes(), Encoding::Json);
+        assert_eq!(checked.is_ok(), good, "{data}: {checked:?}");
+    }
+    assert!(schema.check(b"\x0a\x04Utah", Encoding::Binary).is_ok());
+    assert!(schema.check(b"\x0a\x09Utah", Encoding::Binary).is_err());
+    assert!(schema.check(b"\x50\x01", Encoding::Binary).is_err());
+    let required = compiled(Type::ProtocolBuffer, "message A { required string a = 1; }").unwrap();
+    assert!(required.check(b"", Encoding::Binary).is_err());
+    assert!(required.check(b"\x0a\x01x", Encoding::Binary).is_ok());
+}

@@ -1,0 +1,186 @@
+use super::*;
+
+const SCHEMA: &str = "projects/p/schemas/state";
+
+const FIRST: &str =
+    r#"{"type":"record","name":"State","fields":[{"name":"name","type":"string"}]}"#;
+const SECOND: &str = r#"{"type":"record","name":"State","fields":[{"name":"name","type":"string"},{"name":"code","type":"int"}]}"#;
+
+const OF_FIRST: &str = r#"{"name":"Utah"}"#;
+const OF_SECOND: &str = r#"{"name":"Utah","code":49}"#;
+
+async fn create(broker: &Broker, kind: &str, definition: &str) -> ApiResult {
+    let path = "/v1/projects/p/schemas?schemaId=state";
+    let body = json!({ "type": kind, "definition": definition });
+    broker.post(path, body).await
+}
+
+async fn publish(broker: &Broker, data: &str) -> ApiResult {
+    let message = json!({ "data": base64(data) });
+    let path = format!("/v1/{TOPIC}:publish");
+    broker.post(&path, json!({ "messages": [message] })).await
+}
+
+async fn topic_of(broker: &Broker, settings: Value) {
+    let topic = json!({ "schemaSettings": settings });
+    ok(broker.put(&format!("/v1/{TOPIC}"), topic)).await;
+}
+
+fn id_of(schema: &Value) -> String {
+    schema["revisionId"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn what_is_published_is_checked_by_the_topics_schema() {
+    let broker = Broker::start(&[]).await;
+    let first = create(&broker, "AVRO", FIRST).await.unwrap();
+    assert_eq!(first["name"], SCHEMA);
+    assert_eq!(id_of(&first).len(), 8);
+    topic_of(&broker, json!({ "schema": SCHEMA, "encoding": "JSON" })).await;
+    let subscription = "/v1/projects/p/subscriptions/all";
+    ok(broker.put(subscription, json!({ "topic": TOPIC }))).await;
+    let refused = publish(&broker, OF_SECOND).await.unwrap_err();
+    assert_eq!(refused.status, "INVALID_ARGUMENT");
+    assert!(
+        refused.message.contains("Message failed schema validation"),
+        "{refused:?}"
+    );
+    ok(publish(&broker, OF_FIRST)).await;
+    let path = format!("{subscription}:pull");
+    let pulled = broker
+        .post(&path, json!({ "maxMessages": 10 }))
+        .await
+        .unwrap();
+    assert_eq!(pulled["receivedMessages"].as_array().unwrap().len(), 1);
+    let attributes = json!({
+        "googclient_schemaname": SCHEMA,
+        "googclient_schemarevisionid": first["revisionId"],
+        "googclient_schemaencoding": "JSON",
+    });
+    assert_eq!(
+        pulled["receivedMessages"][0]["message"]["attributes"],
+        attributes
+    );
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_topic_takes_the_revisions_it_says() {
+    let broker = Broker::start(&[]).await;
+    let first = id_of(&create(&broker, "AVRO", FIRST).await.unwrap());
+    topic_of(&broker, json!({ "schema": SCHEMA, "encoding": "JSON" })).await;
+    let commit = json!({ "schema": { "type": "AVRO", "definition": SECOND } });
+    let committed = broker
+        .post(&format!("/v1/{SCHEMA}:commit"), commit.clone())
+        .await;
+    let second = id_of(&committed.unwrap());
+    for data in [OF_FIRST, OF_SECOND] {
+        ok(publish(&broker, data)).await;
+    }
+    let update = |settings: Value| {
+        let topic = json!({ "schemaSettings": settings });
+        json!({ "topic": topic, "updateMask": "schemaSettings.firstRevisionId" })
+    };
+    let path = format!("/v1/{TOPIC}");
+    ok(broker.patch(&path, update(json!({ "firstRevisionId": second })))).await;
+    ok(publish(&broker, OF_SECOND)).await;
+    assert!(publish(&broker, OF_FIRST).await.is_err());
+    let unknown = broker
+        .patch(&path, update(json!({ "firstRevisionId": "0" })))
+        .await;
+    assert_eq!(unknown.unwrap_err().status, "NOT_FOUND");
+
+    let path = format!("/v1/{SCHEMA}:rollback");
+    let third = broker
+        .post(&path, json!({ "revisionId": first }))
+        .await
+        .unwrap();
+    assert_eq!(third["definition"], FIRST);
+    let list = broker
+        .get(&format!("/v1/{SCHEMA}:listRevisions?view=FULL"))
+        .await
+        .unwrap();
+    let ids: Vec<_> = list["schemas"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(id_of)
+        .collect();
+    assert_eq!(ids, [id_of(&third), second, first.clone()]);
+    let old = broker.get(&format!("/v1/{SCHEMA}@{first}")).await.unwrap();
+    assert_eq!(old["definition"], FIRST);
+    ok(broker.delete(&format!("/v1/{SCHEMA}@{first}:deleteRevision"))).await;
+    let gone = broker.get(&format!("/v1/{SCHEMA}@{first}")).await;
+    assert_eq!(gone.unwrap_err().status, "NOT_FOUND");
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_schema_stops_its_topics() {
+    let broker = Broker::start(&[]).await;
+    let proto = "syntax = 'proto3'; message State { string name = 1; }";
+    ok(create(&broker, "PROTOCOL_BUFFER", proto)).await;
+    let again = create(&broker, "PROTOCOL_BUFFER", proto).await.unwrap_err();
+    assert_eq!(again.status, "ALREADY_EXISTS");
+    topic_of(&broker, json!({ "schema": SCHEMA, "encoding": "BINARY" })).await;
+    ok(publish(&broker, "\n\u{4}Utah")).await;
+    assert!(publish(&broker, "Utah").await.is_err());
+    let shown = broker.get("/_semel/schemas").await.unwrap();
+    assert_eq!(shown["schemas"][0]["topics"], json!([TOPIC]));
+    assert_eq!(shown["schemas"][0]["revisions"][0]["definition"], proto);
+    ok(broker.delete(&format!("/v1/{SCHEMA}"))).await;
+    let topic = broker.get(&format!("/v1/{TOPIC}")).await.unwrap();
+    assert_eq!(topic["schemaSettings"]["schema"], "_deleted-schema_");
+    let refused = publish(&broker, "\n\u{4}Utah").await.unwrap_err();
+    assert_eq!(refused.status, "FAILED_PRECONDITION");
+    let mask = json!({ "topic": {}, "updateMask": "schemaSettings" });
+    ok(broker.patch(&format!("/v1/{TOPIC}"), mask)).await;
+    ok(publish(&broker, "anything")).await;
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn schemas_and_messages_can_be_validated_without_being_kept() {
+    let broker = Broker::start(&[]).await;
+    let schema = |definition: &str| json!({ "type": "AVRO", "definition": definition });
+    let path = "/v1/projects/p/schemas:validate";
+    ok(broker.post(path, json!({ "schema": schema(FIRST) }))).await;
+    let bad = broker.post(path, json!({ "schema": schema("{}") })).await;
+    assert_eq!(bad.unwrap_err().status, "INVALID_ARGUMENT");
+    ok(create(&broker, "AVRO", FIRST)).await;
+    let validate = async |spec: Value, data: &str| {
+        let mut body = spec;
+        body["message"] = json!(base64(data));
+        body["encoding"] = json!("JSON");
+        broker
+            .post("/v1/projects/p/schemas:validateMessage", body)
+            .await
+    };
+    ok(validate(json!({ "name": SCHEMA }), OF_FIRST)).await;
+    assert!(
+        validate(json!({ "name": SCHEMA }), OF_SECOND)
+            .await
+            .is_err()
+    );
+    ok(validate(json!({ "schema": schema(SECOND) }), OF_SECOND)).await;
+    let missing = validate(json!({ "name": "projects/p/schemas/none" }), OF_FIRST).await;
+    assert_eq!(missing.unwrap_err().status, "NOT_FOUND");
+    let list = broker.get("/v1/projects/p/schemas").await.unwrap();
+    assert_eq!(list["schemas"][0]["name"], SCHEMA);
+    assert!(list["schemas"][0]["definition"].is_null());
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn schemas_are_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::in_directory(dir.path()).await;
+    let first = create(&broker, "AVRO", FIRST).await.unwrap();
+    topic_of(&broker, json!({ "schema": SCHEMA, "encoding": "JSON" })).await;
+    broker.stop().await;
+    let broker = Broker::in_directory(dir.path()).await;
+    assert_eq!(broker.get(&format!("/v1/{SCHEMA}")).await.unwrap(), first);
+    assert!(publish(&broker, OF_SECOND).await.is_err());
+    ok(publish(&broker, OF_FIRST)).await;
+    broker.stop().await;
+}
