@@ -28,6 +28,7 @@ impl Admin {
         let context = self.context();
         context.faults.replace(self.0.faults_at_start.clone());
         context.history.clear();
+        context.refusals.clear();
         let made = self.0.declared.provision().await;
         made.map_err(|error| {
             AdminError::failed(format!(

@@ -43,7 +43,15 @@ fn with(message: &MessageDescriptor, path: &[FieldDescriptor]) -> DynamicMessage
         Kind::Int32 => Value::I32(1),
         Kind::Int64 => Value::I64(1),
         Kind::Double => Value::F64(1.0),
-        other => panic!("no field has this kind yet: {other:?}"),
+        kind @ (Kind::Float
+        | Kind::Uint32
+        | Kind::Uint64
+        | Kind::Sint32
+        | Kind::Sint64
+        | Kind::Fixed32
+        | Kind::Fixed64
+        | Kind::Sfixed32
+        | Kind::Sfixed64) => panic!("no field has this kind yet: {kind:?}"),
     };
     let value = if field.is_map() {
         let key = prost_reflect::MapKey::String("key".into());

@@ -141,7 +141,7 @@ fn paths(rule: &DynamicMessage) -> Vec<(Verb, String, String)> {
         .strip_prefix("/v2")
         .filter(|rest| rest.starts_with('/'));
     let unversioned = unversioned.map(|path| (verb.clone(), path.to_owned(), body.clone()));
-    let versioned = (verb.clone(), path.clone(), body.clone());
+    let versioned = (verb, path.clone(), body);
     let these = [versioned].into_iter().chain(unversioned);
     these.chain(more).collect()
 }

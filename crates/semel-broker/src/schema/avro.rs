@@ -119,7 +119,9 @@ impl Parser {
                 Some(inner) => self.parse(inner, namespace),
                 None => Err("a type has no \"type\"".into()),
             },
-            other => Err(format!("{other} is not a type")),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {
+                Err(format!("{value} is not a type"))
+            }
         }
     }
 
