@@ -1,16 +1,23 @@
-//! Another program that plays Cloud Tasks, to compare the broker with.
+//! Other programs that play Cloud Tasks and Pub/Sub, to compare the broker with.
 
 use std::process::Command;
 
 use anyhow::Context;
 
-use crate::command::run;
+use crate::command::{run, tool};
 use crate::environment::{Environment, root};
+use crate::firestore::{jar, java};
 
 /// Its name in the cargo registry.
 pub const CLOUD_TASKS_EMULATOR: &str = "cloud-tasks-emulator";
 
 const VERSION: &str = "0.1.3";
+
+/// Debian's package of Google's emulator of Pub/Sub, of Google's own repository.
+const PUBSUB_EMULATOR: &str = "google-cloud-cli-pubsub-emulator";
+
+/// How the name of its program ends; the version stands before.
+const PUBSUB_JAR: &str = "-all.jar";
 
 /// A command that serves on this port of 127.0.0.1. The program is fetched and built first if it is not there.
 ///
@@ -40,5 +47,16 @@ pub fn cloud_tasks_emulator(port: u16) -> anyhow::Result<Command> {
         .env("LISTEN_ADDR", &address)
         .env("OIDC_ISSUER", format!("http://{address}"))
         .env("QUEUES", "");
+    Ok(command)
+}
+
+/// A command that serves Google's emulator of Pub/Sub on this port of 127.0.0.1.
+///
+/// # Errors
+/// When it or Java is not installed.
+pub fn pubsub_emulator(port: u16) -> anyhow::Result<Command> {
+    let mut command = tool(&java()?);
+    command.arg("-jar").arg(jar(PUBSUB_EMULATOR, PUBSUB_JAR)?);
+    command.args(["--host=127.0.0.1", &format!("--port={port}")]);
     Ok(command)
 }

@@ -96,7 +96,7 @@ impl Installed {
     fn find() -> anyhow::Result<Self> {
         Ok(Self {
             java: java()?,
-            jar: jar()?,
+            jar: jar(PACKAGE, JAR)?,
         })
     }
 
@@ -123,7 +123,7 @@ fn answers(port: u16) -> bool {
     clippy::disallowed_methods,
     reason = "Java is found as every program of Java's finds it"
 )]
-fn java() -> anyhow::Result<PathBuf> {
+pub(crate) fn java() -> anyhow::Result<PathBuf> {
     let home = std::env::var("JAVA_HOME").ok();
     let at_home = home.map(|home| Path::new(&home).join("bin/java"));
     match at_home.filter(|java| java.exists()) {
@@ -132,12 +132,13 @@ fn java() -> anyhow::Result<PathBuf> {
     }
 }
 
-fn jar() -> anyhow::Result<PathBuf> {
-    let files = output(tool("dpkg").args(["-L", PACKAGE]))
-        .with_context(|| format!("{PACKAGE} is not installed"))?;
-    let jar = files.lines().find(|file| file.ends_with(JAR));
+/// The file of a Debian package whose name ends so.
+pub(crate) fn jar(package: &str, ending: &str) -> anyhow::Result<PathBuf> {
+    let files = output(tool("dpkg").args(["-L", package]))
+        .with_context(|| format!("{package} is not installed"))?;
+    let jar = files.lines().find(|file| file.ends_with(ending));
     let Some(jar) = jar.map(PathBuf::from).filter(|jar| jar.exists()) else {
-        bail!("{PACKAGE} has no {JAR}: install it again");
+        bail!("{package} has no {ending}: install it again");
     };
     Ok(jar)
 }

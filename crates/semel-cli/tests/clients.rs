@@ -3,7 +3,10 @@
 use crate::support::broker::{Broker, after, clients, node, python, there_is_time};
 use crate::support::said::{Said, semel};
 use crate::support::{listens, root};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::process::Command;
+use std::time::Duration;
 use testbed::Program;
 
 /// So often is the broker killed under load,
@@ -11,6 +14,9 @@ const KILLS: usize = 3;
 
 /// each time after so many more tasks and messages were accepted.
 const BETWEEN_KILLS: usize = 40;
+
+/// Google's emulator leaves some cases waiting until their patience ends.
+const EMULATOR_BOUND: Duration = Duration::from_secs(280);
 
 /// Runs a program of Google's clients against a new broker, whose address is its first argument.
 fn served(mut program: Command, args: &[&str]) {
@@ -36,6 +42,68 @@ fn python_pubsub() {
 #[test]
 fn python_pubsub_push() {
     served(python("pubsub_push.py"), &[]);
+}
+
+/// By Google's own descriptors: nothing is dropped in silence.
+#[test]
+fn every_method_and_field_is_served_or_refused() {
+    served(python("interface.py"), &[]);
+}
+
+#[test]
+fn every_field_that_is_served_comes_back() {
+    for transport in ["grpc", "rest"] {
+        served(python("round_trip.py"), &[transport]);
+    }
+}
+
+#[test]
+fn cases_of_others_tests_of_pubsub() {
+    served(python("pubsub_cases.py"), &[]);
+}
+
+#[test]
+fn cases_of_others_tests_of_tasks() {
+    served(python("tasks_cases.py"), &[]);
+}
+
+#[test]
+fn cases_of_others_tests_of_pubsub_in_node() {
+    let broker = Broker::in_memory();
+    broker.serves(&mut after(&broker.exports(), &node("cases.mjs")));
+}
+
+/// The same cases against Google's own emulator: it does otherwise where `clients/cases.toml` says so, and only there.
+#[test]
+fn googles_emulator_differs_where_it_is_said() {
+    if !there_is_time("the comparison with Google's emulator of Pub/Sub") {
+        return;
+    }
+    let port = testbed::free_port().unwrap();
+    let mut emulator = match testbed::pubsub_emulator(port) {
+        Ok(command) => command,
+        Err(why) => {
+            println!("NOT RUN: Google's emulator of Pub/Sub: {why}");
+            return;
+        }
+    };
+    let mut emulator = Program::start(&mut emulator).unwrap();
+    emulator.wait_until(|_| listens(port)).unwrap();
+    let mut cases = python("pubsub_cases.py");
+    let mut program = Program::start(cases.arg(format!("127.0.0.1:{port}"))).unwrap();
+    program.ended_within(EMULATOR_BOUND).unwrap();
+    let differs: BTreeSet<_> = program.log().lines().filter_map(not_held).collect();
+    let list = std::fs::read_to_string(clients().join("cases.toml")).unwrap();
+    let list: toml::Table = list.parse().unwrap();
+    let said = list["emulator"].as_table().unwrap().keys().cloned();
+    assert_eq!(differs, said.collect(), "{}", program.log());
+}
+
+/// The case of a line of results, if it did not hold.
+fn not_held(line: &str) -> Option<String> {
+    let result: Value = serde_json::from_str(line).ok()?;
+    let case = result["case"].as_str()?.to_owned();
+    (result["held"] == false).then_some(case)
 }
 
 #[test]

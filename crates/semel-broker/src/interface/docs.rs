@@ -4,9 +4,10 @@ use super::listing::{ListedField, ListedService, services};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What stands around them on the page.
-const BEGIN: &str = "<!-- what is served: begin. Made by `SEMEL_UPDATE_DOCS=1 cargo test -p semel-broker docs` -->\n";
-const END: &str = "<!-- what is served: end -->";
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// What makes them again.
+const COMMAND: &str = "SEMEL_UPDATE_DOCS=1 cargo test -p semel-broker docs";
 
 fn page_part() -> String {
     let services = services();
@@ -80,19 +81,67 @@ fn refused_methods(services: &[ListedService]) -> BTreeMap<String, String> {
     refused
 }
 
+/// The table of the cases of others' tests, of `clients/cases.toml`.
+fn cases_part() -> String {
+    let list = std::fs::read_to_string(format!("{ROOT}/clients/cases.toml")).unwrap();
+    let list: toml::Table = list.parse().unwrap();
+    let differs = list["emulator"].as_table().unwrap();
+    let mut part = String::new();
+    for suite in list["suite"].as_array().unwrap() {
+        let name = suite["name"].as_str().unwrap();
+        write!(part, "| {name} | ours |\n|---|---|\n").unwrap();
+        for case in suite["cases"].as_array().unwrap() {
+            let theirs = case["theirs"].as_str().unwrap();
+            let ours = match case.get("ours") {
+                Some(ours) => format!("`{}`", there(ours.as_str().unwrap())),
+                None => format!("none: {}", case["not"].as_str().unwrap()),
+            };
+            writeln!(part, "| {theirs} | {ours} |").unwrap();
+        }
+        part += "\n";
+    }
+    part += "Google's own emulator of Pub/Sub (0.8.20) does otherwise in these cases of `pubsub_cases.py`:\n\n";
+    part += "| case | there |\n|---|---|\n";
+    for (case, what) in differs {
+        there(&format!("pubsub_cases.py {case}"));
+        writeln!(part, "| `{case}` | {} |", what.as_str().unwrap()).unwrap();
+    }
+    part
+}
+
+/// A test that the list names, after a look at whether it is there.
+fn there(test: &str) -> &str {
+    let words: Vec<_> = test.split(' ').collect();
+    let (file, function) = match words.as_slice() {
+        ["node", file, function] => (format!("node/{file}"), format!("function {function}(")),
+        [file, function] => (format!("python/{file}"), format!("def {function}(")),
+        _ => panic!("{test} is not a test"),
+    };
+    let source = std::fs::read_to_string(format!("{ROOT}/clients/{file}")).unwrap();
+    assert!(source.contains(&function), "{test} is not there");
+    test
+}
+
+/// The page with what is made between two marks.
+fn with_part(page: &str, name: &str, part: &str) -> String {
+    let begin = format!("<!-- {name}: begin. Made by `{COMMAND}` -->\n");
+    let end = format!("<!-- {name}: end -->");
+    let (before, rest) = page
+        .split_once(&begin)
+        .expect("the page has the first mark");
+    let (_, after) = rest.split_once(&end).expect("the page has the second mark");
+    format!("{before}{begin}\n{part}\n{end}{after}")
+}
+
 #[test]
 fn the_tables_of_the_page_are_those_made_here() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/broker.md");
-    let page = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page has the first mark");
-    let (_, after) = rest.split_once(END).expect("the page has the second mark");
-    let made = format!("{before}{BEGIN}\n{}\n{END}{after}", page_part());
+    let path = format!("{ROOT}/docs/broker.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let made = with_part(&page, "what is served", &page_part());
+    let made = with_part(&made, "cases", &cases_part());
     if std::env::var_os("SEMEL_UPDATE_DOCS").is_some() {
-        std::fs::write(path, &made).unwrap();
+        std::fs::write(&path, &made).unwrap();
     }
-    let kept = std::fs::read_to_string(path).unwrap();
-    assert!(
-        kept == made,
-        "docs/broker.md is out of date: run SEMEL_UPDATE_DOCS=1 cargo test -p semel-broker docs"
-    );
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept == made, "docs/broker.md is out of date: run {COMMAND}");
 }
