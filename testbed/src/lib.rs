@@ -30,7 +30,7 @@ pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator, pubsub_emulator};
 pub use firestore::{FIRESTORE_NOT_RUN, Firestore};
 pub use google::Google;
 pub use grpc::{GrpcAnswer, GrpcCall, GrpcForwarder, serve_grpc};
-pub use node::{node, npm_run};
+pub use node::{browser_run, node, npm_run};
 pub use packages::{
     find_program, install, missing_bench_packages, missing_long_packages, missing_packages,
     missing_tools,

@@ -30,6 +30,13 @@ const PACKAGE: Sources = Sources {
     ],
 };
 
+/// The tests that look at the page in a browser.
+const BROWSER: Sources = Sources {
+    directory: "browser",
+    environment: "node-browser",
+    links: &[("test", "test")],
+};
+
 /// What npm reads, copied beside the packages.
 const ASKED: &[&str] = &["package.json", "package-lock.json", ".npmrc"];
 
@@ -63,10 +70,15 @@ pub fn node(program: &str) -> anyhow::Result<Command> {
 /// # Errors
 /// As those of [`node`].
 pub fn npm_run(script: &str) -> anyhow::Result<Command> {
-    let home = PACKAGE.made()?;
-    let mut command = Command::new(program_of("npm", "npm")?);
-    command.args(["run", "--silent", script]).current_dir(home);
-    Ok(command)
+    PACKAGE.npm_run(script)
+}
+
+/// A command that runs a script of `browser/package.json`, likewise.
+///
+/// # Errors
+/// As those of [`node`].
+pub fn browser_run(script: &str) -> anyhow::Result<Command> {
+    BROWSER.npm_run(script)
 }
 
 // === impl Sources ===
@@ -80,6 +92,14 @@ impl Sources {
             asked: &self.asked()?,
         };
         environment.made(|_| true, |home| self.make(home))
+    }
+
+    fn npm_run(&self, script: &str) -> anyhow::Result<Command> {
+        let mut command = Command::new(program_of("npm", "npm")?);
+        command
+            .args(["run", "--silent", script])
+            .current_dir(self.made()?);
+        Ok(command)
     }
 
     fn path(&self) -> PathBuf {

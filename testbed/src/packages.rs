@@ -53,11 +53,16 @@ pub fn missing_long_packages() -> Vec<&'static str> {
     absent([("rabbitmq-server", rabbitmq_server())])
 }
 
-/// Packages to install before the examples and Google's clients can be tested; empty when all are here.
+/// Packages to install before the examples, Google's clients and the page can be tested; empty when all are here.
 #[must_use]
 pub fn missing_tools() -> Vec<&'static str> {
     let mut missing = crate::python::missing();
-    let programs = [("nodejs", "node"), ("npm", "npm"), ("curl", "curl")];
+    let programs = [
+        ("nodejs", "node"),
+        ("npm", "npm"),
+        ("curl", "curl"),
+        ("chromium", "chromium"),
+    ];
     missing.extend(absent(programs.map(found)));
     missing
 }

@@ -12,6 +12,7 @@ mod watch;
 mod dependencies;
 mod features;
 mod python;
+mod browser;
 mod warehouse;
 mod workspace;
 mod report;
@@ -40,6 +41,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Attack for longer than a test may (`gate`, `specimens`), with what that needs installed.
     Prove(prove::ProveArgs),
+    /// Make the pictures of `docs/ui.md` anew, in Chromium.
+    Shots,
     /// Start private servers, print their addresses, keep them until Ctrl-C or the end of stdin.
     Servers(servers::ServersArgs),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::test(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Prove(args) => prove::prove(&args),
+        Command::Shots => browser::shots(),
         Command::Servers(args) => servers::keep(&args),
     };
     match result {

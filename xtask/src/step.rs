@@ -9,7 +9,7 @@ use crate::run::{self, cargo, program};
 use crate::servers::Servers;
 use crate::suite::{Part, Suite};
 use crate::watch::{Count, Limits};
-use crate::{dependencies, features, python, warehouse};
+use crate::{browser, dependencies, features, python, warehouse};
 
 const LIMITS: Limits = Limits {
     test_seconds: 300.0,
@@ -43,6 +43,8 @@ pub(crate) enum Step {
     Broker,
     /// The tests of the gate and the command, Google's clients among them.
     Gate,
+    /// The page in Chromium, as a person uses it.
+    Browser,
     /// The tests of the prover.
     Prove,
     /// The prover's verdicts on the specimens.
@@ -92,6 +94,7 @@ impl Step {
             | Self::Broker
             | Self::Gate
             | Self::Prove
+            | Self::Browser
             | Self::Specimens
             | Self::Python
             | Self::Node
@@ -123,6 +126,11 @@ impl Step {
             Self::Broker => world.run_part(Part::Broker),
             Self::Gate => world.run_part(Part::Gate),
             Self::Prove => world.run_part(Part::Prove),
+            Self::Browser => {
+                let long = world.long;
+                let environment = world.servers()?.environment();
+                browser::test(&world.suite, environment, long)
+            }
             Self::Specimens => {
                 python::build()?;
                 world.run_part(Part::Specimens)

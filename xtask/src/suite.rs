@@ -139,6 +139,17 @@ impl Suite {
         Ok(run::cargo(&format!("test {selection} --doc")))
     }
 
+    /// The `semel` program, compiled with the same packages beside it as the tests.
+    pub(crate) fn semel(&self) -> anyhow::Result<PathBuf> {
+        let selection = if self.whole {
+            format!("--workspace --features {FEATURES}")
+        } else {
+            "--package semel-cli".to_owned()
+        };
+        run::run(&mut run::cargo(&format!("build {selection} --bin semel")))?;
+        Ok(run::root().join("target/debug/semel"))
+    }
+
     fn compile_for(&mut self, part: Part) -> anyhow::Result<()> {
         let selection = part.selection(self.whole)?;
         if let Some((package, target)) = part.target() {

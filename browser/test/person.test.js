@@ -1,0 +1,165 @@
+// The page as a person uses it: one shop, one browser, the questions that people come with.
+
+import { strict as assert } from 'node:assert';
+import { after, before, test } from 'node:test';
+import { fitsItsWindow, isAccessible, openBrowser } from './chromium.js';
+import { ACT_TOKEN, VIEW_TOKEN, atFirst, behindPrefix, failing, liveALittle, openShop } from './shop.js';
+
+let shop;
+let browser;
+
+before(async () => {
+  [shop, browser] = await Promise.all([openShop(), openBrowser()]);
+  await liveALittle(shop);
+});
+
+after(async () => {
+  await browser?.close();
+  await shop?.close();
+});
+
+/** Types into the one search box and presses Enter. */
+async function search(page, text) {
+  await page.getByRole('searchbox').fill(text);
+  await page.getByRole('searchbox').press('Enter');
+  await page.waitForURL((url) => !url.pathname.endsWith('/ui/'));
+}
+
+async function open(screen = '', options) {
+  const page = await browser.page(options);
+  await page.goto(shop.ui + screen);
+  return page;
+}
+
+test('the overview says what did not happen twice', async () => {
+  const page = await open();
+  await page.getByText('effects not repeated').waitFor();
+  await isAccessible(page);
+  assert.deepEqual(page.complaints, []);
+});
+
+test('an order is found, and its record answers in a sentence', async () => {
+  const page = await open();
+  await search(page, 'A-1');
+  assert.match(page.url(), /\/ui\/records\/v1_[0-9a-f]{64}$/);
+  const lead = page.locator('main .lead').filter({ hasText: 'took effect' });
+  assert.equal((await lead.innerText()).replace(/\s+/g, ' ').trim(), 'Delivered 3 times, run twice, took effect once.');
+  const timeline = page.locator('.timeline');
+  assert.match(await timeline.innerText(), /503/);
+  assert.match(await timeline.innerText(), /gate-7/);
+  // The stored answer, to the last digit.
+  assert.match(await page.locator('main').innerText(), /90000000000000001/);
+  await isAccessible(page);
+  assert.deepEqual(page.complaints, []);
+});
+
+test('a task, a trace and a key lead to the same record', async () => {
+  const page = await open();
+  await search(page, 'A-1');
+  const record = page.url();
+  for (const text of ['8842', '7c1e0a2b3c4d5e6f708192a3b4c5d6e7', record.split('/').at(-1)]) {
+    await page.goto(shop.ui);
+    await search(page, text);
+    assert.equal(page.url(), record, text);
+  }
+});
+
+test('nonsense is answered kindly', async () => {
+  const page = await open();
+  await search(page, '<b>no such order</b>');
+  assert.match(await page.locator('main').innerText(), /<b>no such order<\/b>/);
+  assert.equal(await page.locator('main b', { hasText: 'no such order' }).count(), 0);
+  await isAccessible(page);
+});
+
+test('a group of letters is tried out, then redriven', async () => {
+  for (const n of [1, 2, 3]) shop.handler.answers.delete(`C-${n}`);
+  const page = await open('letters');
+  await page.getByRole('row', { name: /422/ }).getByRole('checkbox').check();
+  await page.getByRole('button', { name: /Try out/ }).click();
+  await page.getByText('would run').first().waitFor();
+  assert.equal(shop.handler.effects.has('C-1'), false, 'a dry run runs nothing');
+  const redrive = page.locator('form').filter({ has: page.getByRole('button', { name: 'Redrive these' }) });
+  await redrive.getByLabel('Letters per second').fill('100');
+  await redrive.getByLabel(/Reason/).fill('the currency table is fixed');
+  await redrive.getByRole('button').click();
+  await page.locator('.state', { hasText: 'done' }).waitFor();
+  for (const n of [1, 2, 3]) assert.equal(shop.handler.effects.get(`C-${n}`), 1);
+  await page.goto(`${shop.ui}letters`);
+  assert.equal(await page.getByRole('row', { name: /422/ }).count(), 0);
+  await page.goto(`${shop.ui}audit`);
+  assert.match(await page.locator('main').innerText(), /the currency table is fixed/);
+});
+
+test('one in doubt is decided by a person, with a reason', async () => {
+  const page = await open('doubt');
+  await page.getByRole('link', { name: /D-1/ }).click();
+  await page.waitForURL(/records/);
+  const done = page.locator('form').filter({ hasText: /took effect/ }).filter({ has: page.getByLabel(/Reason/) }).first();
+  await done.getByLabel(/Reason/).fill('the bank shows the refund');
+  await done.getByRole('button').first().click();
+  await page.locator('h1 .state', { hasText: 'succeeded' }).waitFor();
+  const again = await shop.task('931', '/refund', { order_id: 'D-1' }, { attempt: 2 });
+  assert.equal(again.status, 200);
+  assert.equal(shop.handler.effects.has('D-1'), false, 'nothing ran again');
+});
+
+test('it works without JavaScript', async () => {
+  const page = await open('', { javaScriptEnabled: false });
+  await search(page, 'A-1');
+  assert.match(await page.locator('main').innerText(), /took effect once/);
+});
+
+test('it works behind a path prefix, at the width of a phone', async () => {
+  const proxy = await behindPrefix(shop.admin, '/tools/semel');
+  try {
+    const page = await browser.page({ viewport: { width: 390, height: 800 } });
+    await page.goto(proxy.url);
+    await fitsItsWindow(page);
+    await search(page, 'A-1');
+    assert.match(page.url(), /\/tools\/semel\/ui\/records\//);
+    await fitsItsWindow(page);
+    await page.getByRole('link', { name: /^Letters/ }).first().click();
+    await page.waitForURL(/\/tools\/semel\/ui\/letters/);
+    await fitsItsWindow(page);
+    assert.deepEqual(page.complaints, []);
+  } finally {
+    proxy.close();
+  }
+});
+
+test('whoever shows a wrong token stays outside, and whoever may look cannot act', async () => {
+  const guarded = await openShop({ tokens: true });
+  try {
+    guarded.handler.answers.set('F-1', atFirst(1, failing(422, 'no')));
+    await guarded.task('1', '/charge', { order_id: 'F-1' });
+    const page = await browser.page();
+    await page.goto(`${guarded.ui}letters`);
+    const signIn = async (token) => {
+      await page.getByLabel(/token/i).fill(token);
+      await page.getByRole('button', { name: /sign in/i }).click();
+      await page.waitForLoadState();
+    };
+    await isAccessible(page);
+    await signIn('wrong');
+    assert.equal(await page.getByRole('row', { name: /422/ }).count(), 0);
+    await page.getByRole('alert').waitFor();
+    await signIn(VIEW_TOKEN);
+    await page.goto(`${guarded.ui}letters`);
+    await page.getByRole('row', { name: /422/ }).waitFor();
+    assert.equal(await page.getByRole('button', { name: /Redrive|Discard/ }).count(), 0);
+    const [cookie] = await page.context().cookies();
+    assert.equal(cookie.httpOnly, true);
+    assert.equal(cookie.sameSite, 'Strict');
+    assert.ok(!cookie.value.includes(VIEW_TOKEN) && !cookie.value.includes(ACT_TOKEN));
+    await page.getByRole('button', { name: /sign out/i }).click();
+    await page.getByLabel(/token/i).waitFor();
+    await signIn(ACT_TOKEN);
+    await page.goto(`${guarded.ui}letters`);
+    await page.getByRole('row', { name: /422/ }).getByRole('checkbox').check();
+    await page.getByRole('button', { name: /Try out/ }).click();
+    await page.getByRole('button', { name: 'Redrive these' }).waitFor();
+  } finally {
+    await guarded.close();
+  }
+});
