@@ -194,6 +194,11 @@ def publish_large_messages(bus):
     bus.publish(topic, b"x" * 4_000_000)
     same([len(body) for body in bodies(bus.pull_all(subscription, 1))], [4_000_000])
     same(len(bus.publish(create_topic(bus), b"x" * 9_000_000)), 1)
+    # Together they are more than a request may hold: the client has to split them.
+    batch = pubsub_v1.types.BatchSettings(max_bytes=11_000_000, max_latency=1, max_messages=100)
+    client, topic = publisher(batch_settings=batch), create_topic(bus)
+    futures = [client.publish(topic, b"x" * 2_000_000) for _ in range(5)]
+    same(len({future.result(PATIENCE_S) for future in futures}), 5)
     with raises(exceptions.InvalidArgument):
         bus.publisher.api.publish(topic=topic, messages=[{"data": b"x" * 10_500_000}])
 
@@ -230,8 +235,10 @@ def create_a_subscription_with_other_settings(bus):
         "retain_acked_messages": True,
         "message_retention_duration": datetime.timedelta(hours=12),
     }
-    _, name = both(bus, **fields)
+    ttl = datetime.timedelta(days=1, seconds=3810)
+    _, name = both(bus, expiration_policy={"ttl": ttl}, **fields)
     got = bus.subscriber.get_subscription(subscription=name)
+    same(got.expiration_policy.ttl, ttl)
     same({field: getattr(got, field) for field in fields}, fields)
 
 
