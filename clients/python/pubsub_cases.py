@@ -199,8 +199,12 @@ def publish_large_messages(bus):
     client, topic = publisher(batch_settings=batch), create_topic(bus)
     futures = [client.publish(topic, b"x" * 2_000_000) for _ in range(5)]
     same(len({future.result(PATIENCE_S) for future in futures}), 5)
+
+
+@case
+def publish_too_large_a_message(bus):
     with raises(exceptions.InvalidArgument):
-        bus.publisher.api.publish(topic=topic, messages=[{"data": b"x" * 10_500_000}])
+        bus.publisher.api.publish(topic=create_topic(bus), messages=[{"data": b"x" * 10_500_000}])
 
 
 @case
