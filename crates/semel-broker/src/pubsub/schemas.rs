@@ -1,41 +1,27 @@
 //! Schemas and their revisions: made, committed, rolled back, shown, deleted.
 
+mod revisions;
+
+pub(super) use revisions::{SchemaRevisions, bad_message, kept};
+
 use super::errors::{already_exists, bad_argument, invalid, not_found};
 use super::names::{self, DELETED_SCHEMA};
 use super::registry::Registry;
 use super::resources::Topic;
-use super::rows;
 use crate::clock::Time;
 use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::proto::pubsub::validate_message_request::SchemaSpec;
-use crate::schema::Definition;
 use crate::storage::{Batch, Table};
 use prost::Message;
+use revisions::{Revision, compiled, revision_id, shown, split_revision};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tonic::Status;
 
 /// As many as production keeps of one schema.
 const REVISIONS_MAX: usize = 20;
-
-/// How much of its digest names a revision: eight letters.
-const REVISION_ID_BYTES: usize = 4;
-
-/// A schema as it is in memory.
-#[derive(Debug)]
-pub(super) struct SchemaRevisions {
-    /// The oldest first; there is at least one.
-    revisions: Vec<Arc<Revision>>,
-}
-
-#[derive(Debug)]
-pub(super) struct Revision {
-    pub(super) schema: wire::Schema,
-    pub(super) definition: Definition,
-}
 
 // === impl Registry ===
 
@@ -311,107 +297,4 @@ impl Registry {
         }
         self.schema(&settings.schema)?.allowed(settings).map(drop)
     }
-}
-
-// === impl SchemaRevisions ===
-
-impl SchemaRevisions {
-    pub(super) fn kept(kept: wire::StoredSchema) -> Option<Self> {
-        let revision = |schema: wire::Schema| {
-            let definition = Definition::compile(&schema).ok()?;
-            Some(Arc::new(Revision { schema, definition }))
-        };
-        let revisions: Option<Vec<_>> = kept.revisions.into_iter().map(revision).collect();
-        let revisions = revisions.filter(|it| !it.is_empty())?;
-        Some(Self { revisions })
-    }
-
-    pub(super) fn last(&self) -> &Arc<Revision> {
-        self.revisions.last().expect("there is at least one")
-    }
-
-    fn find(&self, name: &str, id: &str) -> Result<Arc<Revision>, Status> {
-        let mut revisions = self.revisions.iter();
-        let found = revisions.find(|it| it.schema.revision_id == id);
-        found
-            .cloned()
-            .ok_or_else(|| not_found(&format!("{name}@{id}")))
-    }
-
-    /// The revisions a topic's messages may be of, the newest first.
-    pub(super) fn allowed(
-        &self,
-        settings: &wire::SchemaSettings,
-    ) -> Result<Vec<Arc<Revision>>, Status> {
-        let place = |id: &str, default: usize| match id {
-            "" => Ok(default),
-            id => {
-                let mut revisions = self.revisions.iter();
-                let place = revisions.position(|it| it.schema.revision_id == id);
-                place.ok_or_else(|| not_found(&format!("{}@{id}", settings.schema)))
-            }
-        };
-        let first = place(&settings.first_revision_id, 0)?;
-        let last = place(&settings.last_revision_id, self.revisions.len() - 1)?;
-        match self.revisions.get(first..=last) {
-            Some(allowed) if !allowed.is_empty() => Ok(allowed.iter().rev().cloned().collect()),
-            Some(_) | None => Err(bad_argument(
-                "schema_settings, the first revision comes after the last",
-            )),
-        }
-    }
-
-    /// All revisions, for the page of the broker.
-    pub(super) fn all(&self) -> impl Iterator<Item = &wire::Schema> {
-        self.revisions.iter().map(|it| &it.schema)
-    }
-}
-
-/// A schema's name, and the revision that may stand after it.
-fn split_revision(name: &str) -> (&str, Option<&str>) {
-    match name.split_once('@') {
-        Some((name, id)) => (name, Some(id)),
-        None => (name, None),
-    }
-}
-
-fn compiled(schema: &wire::Schema) -> Result<Definition, Status> {
-    let compiled = Definition::compile(schema);
-    compiled.map_err(|why| invalid("schema.definition", short_text(&schema.definition), &why))
-}
-
-/// Enough of a definition to tell it from others.
-fn short_text(text: &str) -> String {
-    text.chars().take(40).collect()
-}
-
-pub(super) fn bad_message(why: &str) -> Status {
-    Status::invalid_argument(format!(
-        "Invalid data in message: Message failed schema validation: {why}."
-    ))
-}
-
-fn revision_id(schema: &wire::Schema, number: u64) -> String {
-    let digest = Sha256::new()
-        .chain_update(schema.name.as_bytes())
-        .chain_update(number.to_be_bytes())
-        .finalize();
-    let bytes = digest.iter().take(REVISION_ID_BYTES);
-    bytes.map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// As the caller wants it: the definition only in the full view.
-fn shown(schema: &wire::Schema, full: bool) -> wire::Schema {
-    let mut schema = schema.clone();
-    if !full {
-        schema.definition.clear();
-    }
-    schema
-}
-
-/// Reads a row of the broker's own.
-pub(super) fn kept(row: bytes::Bytes) -> Result<SchemaRevisions, crate::storage::StorageError> {
-    let kept = rows::decode::<wire::StoredSchema>(row)?;
-    let error = || crate::storage::StorageError("a schema is damaged".into());
-    SchemaRevisions::kept(kept).ok_or_else(error)
 }
