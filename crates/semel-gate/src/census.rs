@@ -103,23 +103,30 @@ impl Census {
 
     /// What is known, at once; and that somebody looks.
     pub(crate) fn look(&self) -> Known {
+        self.begin();
+        self.shared.known.borrow().clone()
+    }
+
+    /// Has somebody walk while somebody looks; whether nobody did so far.
+    fn begin(&self) -> bool {
         let mut watched = self.shared.watched();
         watched.looked = Some(Instant::now());
-        if !watched.walks {
+        let begins = !watched.walks;
+        if begins {
             watched.walks = true;
             let shared = Arc::clone(&self.shared);
             drop(tokio::spawn(
                 async move { shared.walk_while_watched().await },
             ));
         }
-        drop(watched);
-        self.shared.known.borrow().clone()
+        begins
     }
 
     /// The same; the first to look waits a moment, in which a small store is counted.
     pub(crate) async fn look_first(&self) -> Known {
-        let known = self.look();
-        if known.records.is_some() || known.trouble.is_some() {
+        let begins = self.begin();
+        let known = self.shared.known.borrow().clone();
+        if !begins || known.records.is_some() || known.trouble.is_some() {
             return known;
         }
         let mut changes = self.shared.known.subscribe();
@@ -147,7 +154,9 @@ impl Census {
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Vec<semel::letter::LetterHead>, Error> {
         let (letters, causes) = (self.shared.letters.as_ref(), &self.shared.causes);
-        letters::of_groups(letters, causes, is_meant).await
+        let shown = self.shared.known.borrow().letters.clone();
+        let shown = shown.unwrap_or_default();
+        letters::of_groups(letters, causes, &shown, is_meant).await
     }
 }
 

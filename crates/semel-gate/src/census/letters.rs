@@ -9,7 +9,7 @@ use semel::clock::Time;
 use semel::letter::{LetterHead, LetterId, Reason};
 use semel::store::Letters;
 use semel::{Error, Fingerprint};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -99,14 +99,18 @@ pub(super) async fn walk(letters: &dyn Letters, causes: &Causes) -> Result<Lette
 pub(super) async fn of_groups(
     letters: &dyn Letters,
     causes: &Causes,
+    shown: &LetterCensus,
     is_meant: impl Fn(&str) -> bool,
 ) -> Result<Vec<LetterHead>, Error> {
     let (heads, _) = all(letters).await?;
+    let own: HashSet<_> = shown.groups.iter().map(|it| it.id.as_str()).collect();
     let mut found = Vec::new();
     for head in heads {
         let cause = causes.of(letters, &head).await?;
-        // Of a group that holds many small ones.
-        if is_meant(&group_of(&head, &cause)) || is_meant(&group_of(&head, OTHER_CAUSES)) {
+        let group = group_of(&head, &cause);
+        // What has no group of its own is in the one of other causes, and nowhere else.
+        let is_other = !own.contains(group.as_str()) && own.len() >= GROUPS_MAX;
+        if is_meant(&group) || (is_other && is_meant(&group_of(&head, OTHER_CAUSES))) {
             found.push(head);
         }
     }
