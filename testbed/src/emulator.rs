@@ -16,6 +16,10 @@ const VERSION: &str = "0.1.3";
 /// Debian's package of Google's emulator of Pub/Sub, of Google's own repository.
 const PUBSUB_EMULATOR: &str = "google-cloud-cli-pubsub-emulator";
 
+/// What is said where it is not installed.
+pub const PUBSUB_NOT_RUN: &str = "comparison with Google's emulator of Pub/Sub: not installed (install \
+                                  google-cloud-cli-pubsub-emulator and Java)";
+
 /// How the name of its program ends; the version stands before.
 const PUBSUB_JAR: &str = "-all.jar";
 
@@ -48,6 +52,12 @@ pub fn cloud_tasks_emulator(port: u16) -> anyhow::Result<Command> {
         .env("OIDC_ISSUER", format!("http://{address}"))
         .env("QUEUES", "");
     Ok(command)
+}
+
+/// Whether Google's emulator of Pub/Sub can be started here.
+#[must_use]
+pub fn has_pubsub_emulator() -> bool {
+    pubsub_emulator(0).is_ok()
 }
 
 /// A command that serves Google's emulator of Pub/Sub on this port of 127.0.0.1.

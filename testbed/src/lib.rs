@@ -26,7 +26,10 @@ mod command;
 
 pub use certificates::{Certificate, Certificates, Validity};
 pub use command::run;
-pub use emulator::{CLOUD_TASKS_EMULATOR, cloud_tasks_emulator, pubsub_emulator};
+pub use emulator::{
+    CLOUD_TASKS_EMULATOR, PUBSUB_NOT_RUN, cloud_tasks_emulator, has_pubsub_emulator,
+    pubsub_emulator,
+};
 pub use firestore::{FIRESTORE_NOT_RUN, Firestore};
 pub use google::Google;
 pub use grpc::{GrpcAnswer, GrpcCall, GrpcForwarder, serve_grpc};

@@ -124,7 +124,7 @@ impl Step {
             }
             Self::Heart => world.heart(),
             Self::Broker => world.run_part(Part::Broker),
-            Self::Gate => world.run_part(Part::Gate),
+            Self::Gate => world.gate(),
             Self::Prove => world.run_part(Part::Prove),
             Self::Browser => {
                 let long = world.long;
@@ -199,6 +199,13 @@ impl World {
         }
         self.not_run.extend(python::test_long(&environment)?);
         Ok(())
+    }
+
+    fn gate(&mut self) -> anyhow::Result<()> {
+        if self.long && !testbed::has_pubsub_emulator() {
+            self.not_run.push(testbed::PUBSUB_NOT_RUN.into());
+        }
+        self.run_part(Part::Gate)
     }
 
     fn run_part(&mut self, part: Part) -> anyhow::Result<()> {
