@@ -124,11 +124,7 @@ async fn a_private_route_shows_no_part_in_clear() {
 #[tokio::test]
 async fn odd_parts_are_bounded_and_read_back() {
     let long = "x".repeat(1024);
-    let controls: String = (0..32)
-        .map(|n| char::from(n as u8))
-        .cycle()
-        .take(600)
-        .collect();
+    let controls: String = (0..32_u8).map(char::from).cycle().take(600).collect();
     for odd in [
         long.as_str(),
         &"\u{1f980}".repeat(300),
