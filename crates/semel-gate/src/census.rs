@@ -17,8 +17,8 @@ use semel::store::{Letters, Store};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The pause after a walk, in walks: a gate with a page open keeps at least 0.97 of its throughput.
 const PAUSE_WALKS: u32 = 30;
@@ -29,7 +29,7 @@ const PAUSE_MIN: Duration = Duration::from_secs(2);
 /// For so long after the last look somebody is taken to be looking. An open page asks more often.
 const LOOKED_WITHIN: Duration = Duration::from_secs(15);
 
-/// The first to look waits so long for a small store to be counted.
+/// The first to look, and who looks after an act on letters, waits so long for a small store to be counted.
 const FIRST_WAIT: Duration = Duration::from_millis(40);
 
 /// How many walks a trend remembers.
@@ -49,6 +49,8 @@ struct Shared {
     clock: SystemClock,
     known: watch::Sender<Known>,
     watched: Mutex<Watched>,
+    /// Ends the pause between walks.
+    wake: Notify,
     causes: Causes,
 }
 
@@ -58,6 +60,8 @@ pub(crate) struct Known {
     /// As the last whole walk found it; none before the first.
     pub(crate) records: Option<Arc<RecordCensus>>,
     pub(crate) letters: Option<Arc<LetterCensus>>,
+    /// How many acts on letters had been done when their walk began.
+    acts: u64,
     /// How many records the walk that goes on has seen.
     pub(crate) counting: Option<u64>,
     /// How the numbers went, oldest first, while somebody looked.
@@ -80,6 +84,8 @@ pub(crate) struct TrendPoint {
 struct Watched {
     walks: bool,
     looked: Option<Instant>,
+    /// How many acts on letters have been done.
+    acts: u64,
     /// When the letters and the records may be walked through again.
     letters_due: Option<Instant>,
     records_due: Option<Instant>,
@@ -96,6 +102,7 @@ impl Census {
                 clock: SystemClock::new(),
                 known: watch::Sender::new(Known::default()),
                 watched: Mutex::default(),
+                wake: Notify::new(),
                 causes: Causes::default(),
             }),
         }
@@ -122,22 +129,24 @@ impl Census {
         begins
     }
 
-    /// The same; the first to look waits a moment, in which a small store is counted.
+    /// The same; the first to look waits a moment, in which a small store is counted, and so does who has acted on letters.
     pub(crate) async fn look_first(&self) -> Known {
         let begins = self.begin();
-        let known = self.shared.known.borrow().clone();
-        if !begins || known.records.is_some() || known.trouble.is_some() {
-            return known;
-        }
+        let acts = self.shared.watched().acts;
+        let is_new = |it: &Known| it.acts == acts && (!begins || it.records.is_some());
         let mut changes = self.shared.known.subscribe();
-        let counted = changes.wait_for(|it| it.records.is_some() || it.trouble.is_some());
+        let counted = changes.wait_for(|it| is_new(it) || it.trouble.is_some());
         drop(timeout(FIRST_WAIT, counted).await);
         self.shared.known.borrow().clone()
     }
 
-    /// Somebody has acted on letters: they may be walked through again at once.
+    /// Somebody has acted on letters: they are walked through again at once.
     pub(crate) fn letters_changed(&self) {
-        self.shared.watched().letters_due = None;
+        let mut watched = self.shared.watched();
+        watched.acts += 1;
+        watched.letters_due = None;
+        drop(watched);
+        self.shared.wake.notify_one();
     }
 
     /// The time of this machine.
@@ -214,19 +223,25 @@ impl Shared {
                 }
                 watched.next_due()
             };
-            sleep_until(next.min(Instant::now() + PAUSE_MIN)).await;
+            let pause = next.min(Instant::now() + PAUSE_MIN);
+            drop(timeout_at(pause, self.wake.notified()).await);
         }
     }
 
     async fn walk_letters(&self) {
         let begun = Instant::now();
+        let acts = self.watched().acts;
         let walked = letters::walk(self.letters.as_ref(), &self.causes).await;
         let took = begun.elapsed();
         self.tell(walked, |known, mut census| {
             (census.at, census.took) = (self.clock.wall(), took);
             known.letters = Some(Arc::new(census));
+            known.acts = acts;
         });
-        self.watched().letters_due = Some(pause_after(took));
+        let mut watched = self.watched();
+        if watched.acts == acts {
+            watched.letters_due = Some(pause_after(took));
+        }
     }
 
     async fn walk_records(&self) {
@@ -277,54 +292,4 @@ impl Watched {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use semel::memory::MemoryStore;
-    use semel::protocol::Claim;
-    use semel::store::StoreExt;
-    use semel::{Fingerprint, Key};
-
-    async fn filled(count: u8) -> Arc<MemoryStore> {
-        let store = Arc::new(MemoryStore::new());
-        for number in 0..count {
-            let key = Key::from_bytes([number; 32]);
-            let claim = Claim::new(key, Fingerprint::of(b"x"));
-            drop(store.claim(&claim).await.unwrap());
-        }
-        store
-    }
-
-    #[tokio::test]
-    async fn the_first_look_at_a_small_store_has_its_counts() {
-        let census = Census::new(filled(3).await);
-        let known = census.look_first().await;
-        let records = known.records.expect("three records are counted at once");
-        assert_eq!((records.total(), records.of(State::Running)), (3, 3));
-        assert_eq!(known.letters.expect("counted before the records").total, 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nobody_walks_when_nobody_looks() {
-        let census = Census::new(filled(1).await);
-        assert!(census.look().records.is_none(), "a look does not wait");
-        tokio::time::sleep(LOOKED_WITHIN + 2 * PAUSE_MIN).await;
-        assert!(!census.shared.watched().walks, "the last look is long ago");
-        assert!(census.look().records.is_some());
-        assert!(census.shared.watched().walks);
-    }
-
-    #[test]
-    fn the_pause_is_thirty_walks_and_two_seconds_at_least() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let now = Instant::now();
-            assert_eq!(pause_after(Duration::ZERO) - now, PAUSE_MIN);
-            let took = Duration::from_secs(3);
-            assert_eq!(pause_after(took) - now, Duration::from_secs(90));
-        });
-    }
-}
+mod tests;
