@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use semel::{Semel, Settings, Store};
+use semel::store::Letters;
+use semel::{Semel, Settings};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 
 use crate::disk;
@@ -68,7 +69,7 @@ fn conditions() -> Vec<String> {
 }
 
 /// A new store in a directory.
-pub(crate) fn open(dir: &Path) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) fn open(dir: &Path) -> anyhow::Result<Arc<dyn Letters>> {
     let store = EmbeddedStore::open(dir.join("store"), EmbeddedSettings::default())?;
     Ok(Arc::new(store))
 }

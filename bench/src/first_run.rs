@@ -70,17 +70,29 @@ async fn first_run(semel: &Semel, label: Bytes) -> anyhow::Result<u64> {
 
 /// Settles `count` fresh keys by the store's own claims and completions, and names them.
 pub(crate) async fn preload(store: &Arc<dyn Store>, count: u64) -> anyhow::Result<Vec<Key>> {
+    preload_labelled(store, count, Bytes::new()).await
+}
+
+/// The same, each of which says this of its work.
+pub(crate) async fn preload_labelled(
+    store: &Arc<dyn Store>,
+    count: u64,
+    label: Bytes,
+) -> anyhow::Result<Vec<Key>> {
     let store = Arc::clone(store);
     let settle = move |_number| {
-        let store = Arc::clone(&store);
-        async move { settle(store.as_ref()).await }
+        let (store, label) = (Arc::clone(&store), label.clone());
+        async move { settle(store.as_ref(), label).await }
     };
     let settled = load::times(count, PRELOAD_CALLERS, settle).await;
     settled.context("cannot fill the store")
 }
 
-async fn settle(store: &dyn Store) -> anyhow::Result<Key> {
-    let claim = claim(fresh_key());
+async fn settle(store: &dyn Store, label: Bytes) -> anyhow::Result<Key> {
+    let claim = Claim {
+        label,
+        ..claim(fresh_key())
+    };
     let Claimed::Granted(lease) = store.claim(&claim).await? else {
         bail!("a fresh key was not granted");
     };

@@ -5,6 +5,7 @@ mod latency;
 mod postgres;
 mod tls;
 mod watched;
+mod page;
 mod issuer;
 mod crowd;
 mod footprint;
@@ -31,6 +32,9 @@ pub(crate) struct GateArgs {
     /// How many whole seconds a measurement takes, after a warm-up of a quarter of it, but at least a second.
     #[arg(long, default_value = "5")]
     seconds: NonZeroU64,
+    /// How many records the page is measured with.
+    #[arg(long, default_value = "1000000")]
+    page_records: u64,
     /// The program to measure; built from this repository unless given.
     #[arg(long, value_name = "PATH")]
     semel: Option<PathBuf>,
@@ -48,6 +52,8 @@ enum GatePart {
     Tls,
     /// First runs with verified senders, traces and metrics against the same without.
     Watched,
+    /// The page on a store with many records, and first runs while it is open.
+    Page,
     /// Others' latency, and memory, with 5,000 slow or silent connections.
     Crowd,
     /// Memory, start and size.
@@ -68,6 +74,7 @@ pub(crate) async fn gate(args: &GateArgs) -> anyhow::Result<String> {
         GatePart::Postgres => postgres::measure(&binary, pace).await,
         GatePart::Tls => tls::measure(&binary, pace).await,
         GatePart::Watched => watched::measure(&binary, pace).await,
+        GatePart::Page => page::measure(&binary, pace, args.page_records).await,
         GatePart::Crowd => crowd::measure(&binary, pace).await,
         GatePart::Footprint => footprint::measure(&binary, pace).await,
     };

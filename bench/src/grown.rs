@@ -103,7 +103,7 @@ async fn filled(store: Arc<dyn Store>, keys: u64) -> anyhow::Result<Arc<dyn Stor
 }
 
 /// Does what PostgreSQL would do by itself after a while, so that it does not do it while others are measured.
-async fn rest_postgres(url: &str) -> anyhow::Result<Weights> {
+pub(crate) async fn rest_postgres(url: &str) -> anyhow::Result<Weights> {
     let client = connect(url).await?;
     client.batch_execute("VACUUM ANALYZE").await?;
     client.batch_execute("CHECKPOINT").await?;

@@ -14,7 +14,7 @@ const CALLERS: usize = 64;
 const TARGET: Target = Target::RatioAtLeast(0.95);
 
 /// A label as a gate writes it of a task.
-const LABEL: &str = r#"{"route":"charge","source":"cloud-tasks","gate":"gate-7f9c5:8080","id":"7318650291834710235","from":"orders","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","parts":{"order_id":"A-1001"},"digests":"5c2d1e8f9a0b3c4d----------------7e6f5a4b"}"#;
+pub(crate) const LABEL: &str = r#"{"route":"charge","source":"cloud-tasks","gate":"gate-7f9c5:8080","id":"7318650291834710235","from":"orders","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","parts":{"order_id":"A-1001"},"digests":"5c2d1e8f9a0b3c4d----------------7e6f5a4b"}"#;
 
 pub(crate) async fn measure(pace: Pace) -> anyhow::Result<Group> {
     let dir = disk::directory()?;

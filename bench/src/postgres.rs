@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use semel::{Semel, Settings, Store};
+use semel::store::Letters;
+use semel::{Semel, Settings};
 use semel_postgres::{PostgresSettings, PostgresStore};
 use testbed::Postgres;
 use tokio_postgres::Client;
@@ -118,7 +119,7 @@ async fn show(client: &Client, name: &str) -> anyhow::Result<String> {
 }
 
 /// A store in an empty database.
-pub(crate) async fn open(url: &str) -> anyhow::Result<Arc<dyn Store>> {
+pub(crate) async fn open(url: &str) -> anyhow::Result<Arc<dyn Letters>> {
     let store = PostgresStore::connect(PostgresSettings::new(url)).await?;
     Ok(Arc::new(store))
 }

@@ -127,6 +127,16 @@ pub(crate) async fn start_watched(
     start_so(binary, &Store::Embedded, &handler.base(), route, variables).await
 }
 
+/// A gate whose page is looked at, with this text behind its route; its admin port, too.
+pub(crate) async fn start_with_page(
+    binary: &Binary,
+    store: &Store,
+    handler: &Upstream,
+    more: &str,
+) -> anyhow::Result<(Running, u16)> {
+    start_so(binary, store, &handler.base(), more, &[]).await
+}
+
 async fn start_so(
     binary: &Binary,
     store: &Store,
