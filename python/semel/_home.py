@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import multiprocessing.util
 import os
+import socket
 import threading
 import weakref
 from concurrent.futures import Future
@@ -73,7 +74,7 @@ class HomeSlot:
                 f"the store {self.url} belongs to the process that opened it, and process {os.getpid()} was forked from "
                 f"that one: use postgres:// or redis:// for several processes, or open the store after the fork"
             )
-        home = native(_native.Home.open, self.url, self._cache, self._record_within)
+        home = native(_native.Home.open, self.url, self._cache, self._record_within, socket.gethostname())
         if multiprocessing.parent_process() is not None:
             # Such a process ends without atexit.
             multiprocessing.util.Finalize(None, drain_all, exitpriority=10)

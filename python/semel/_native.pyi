@@ -23,6 +23,8 @@ class Terms:
         max_attempts: int = ...,
         backoff: tuple[float, float] = ...,
         handler_completes: bool = ...,
+        source: str = ...,
+        private: bool = ...,
     ) -> None: ...
     def key(self, payload: bytes, own: bytes) -> str: ...
     @staticmethod
@@ -90,7 +92,7 @@ class Run:
 
 class Home:
     @staticmethod
-    def open(url: str, cache: float, record_within: float) -> Home: ...
+    def open(url: str, cache: float, record_within: float, host: str) -> Home: ...
     @property
     def pid(self) -> int: ...
     def begin(
@@ -102,6 +104,7 @@ class Home:
         timeout: Optional[float] = ...,
         wait: Optional[float] = ...,
         letter: Optional[str] = ...,
+        id: Optional[str] = ...,
     ) -> Run | Ended: ...
     def begin_async(
         self,

@@ -95,6 +95,7 @@ class Terms:
     ``final``: exceptions that fail for good. ``in_doubt_on``: exceptions after which the effect may have happened.
     ``undone``: exceptions that say that nothing happened; under ``"park"`` every other one is in doubt.
     ``completes="handler"``: the function calls :func:`semel.complete` in its own transaction.
+    ``private``: records do not say which call they are of: their labels leave out the key's parts.
     ``encode``: asked about values that JSON does not know. ``strict``: the first caller, too, gets its value by way of
     JSON and the return annotation.
     """
@@ -116,6 +117,7 @@ class Terms:
         undone: Iterable[type[BaseException]] = (),
         in_doubt_on: Iterable[type[BaseException]] = (),
         completes: str = "run",
+        private: bool = False,
         encode: Optional[Encode] = None,
         strict: bool = False,
     ) -> None:
@@ -134,8 +136,11 @@ class Terms:
         self.undone = exceptions("undone", undone)
         self.in_doubt_on = exceptions("in_doubt_on", in_doubt_on)
         self.handler_completes = _one_of("completes", completes, run=False, handler=True)
+        self.private = private
         self.encode = encode
         self.strict = strict
+        self.source = "python"
+        """Who calls, as records say it."""
 
     def native(self, namespace: str, route: str, rule: list[str]) -> _native.Terms:
         return _native.Terms(
@@ -150,6 +155,8 @@ class Terms:
             max_attempts=self.max_attempts,
             backoff=self.backoff,
             handler_completes=self.handler_completes,
+            source=self.source,
+            private=self.private,
         )
 
     def kind(self, error: BaseException) -> str:

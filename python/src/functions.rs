@@ -17,6 +17,7 @@ use semel::Outcome;
 use semel::outcome::HEADERS_KEPT;
 use semel_gate::delivery::Transport;
 use semel_gate::disposition::{Disposition, NotKept, Undelivered};
+use semel_gate::label::LabelOf;
 use semel_gate::letters::StoredDelivery;
 use semel_gate::naming::{self, Identity, NamedRequest};
 use semel_gate::reply::meaning::meaning;
@@ -117,7 +118,19 @@ impl Delivery {
                 Disposition::of_unnamed(delivery.source, on_invalid, error)
             }
             Ok(identity) => {
-                let work = naming::work(&delivery.route.get().settings, delivery.source, identity);
+                let settings = &delivery.route.get().settings;
+                let by = delivery.home.get().by();
+                let label = LabelOf {
+                    route: &settings.name,
+                    source: delivery.source.word(),
+                    gate: by,
+                    id: delivery.transport.id(),
+                    from: delivery.transport.from(),
+                    description: named.description.as_ref(),
+                    traceparent: delivery.transport.traceparent.as_deref(),
+                };
+                let work = naming::work(settings, delivery.source, identity);
+                let work = work.label(label.encode()).by(by.to_owned());
                 match delivery.home.get().claim(py, work)? {
                     Ok(run) => {
                         delivery.run = Some(Py::new(py, run)?);

@@ -25,6 +25,8 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(crate) struct Home {
     pid: u32,
+    /// This process, as labels and histories name it.
+    by: String,
     inner: Option<Inner>,
 }
 
@@ -51,6 +53,9 @@ enum Asked {
     Waiting(oneshot::Receiver<Begun>),
 }
 
+/// How much of a host's name is kept: with its process it fits into a label and a history.
+const HOST_BYTES_MAX: usize = 40;
+
 type BegunSender = Arc<Mutex<Option<oneshot::Sender<Begun>>>>;
 
 // === impl Home ===
@@ -59,7 +64,13 @@ type BegunSender = Arc<Mutex<Option<oneshot::Sender<Begun>>>>;
 impl Home {
     /// Opens a store. Threads are started here, and not before.
     #[staticmethod]
-    fn open(py: Python<'_>, url: String, cache: f64, record_within: f64) -> PyResult<Self> {
+    fn open(
+        py: Python<'_>,
+        url: String,
+        cache: f64,
+        record_within: f64,
+        host: &str,
+    ) -> PyResult<Self> {
         let settings = Settings {
             shared_cache: seconds(py, "cache", cache)?,
             record_within: seconds(py, "record_within", record_within)?,
@@ -80,8 +91,10 @@ impl Home {
             semel,
             store,
         };
+        let pid = process::id();
         Ok(Self {
-            pid: process::id(),
+            pid,
+            by: by(host, pid),
             inner: Some(inner),
         })
     }
@@ -93,7 +106,7 @@ impl Home {
     }
 
     /// Asks to run a call: a `Run`, or the `Ended` of one that does not run. Signals are heard meanwhile.
-    #[pyo3(signature = (terms, payload, own, *, timeout=None, wait=None, letter=None))]
+    #[pyo3(signature = (terms, payload, own, *, timeout=None, wait=None, letter=None, id=None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn begin(
         &self,
@@ -104,10 +117,13 @@ impl Home {
         timeout: Option<f64>,
         wait: Option<f64>,
         letter: Option<&str>,
+        id: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let inner = self.inner()?;
         let letter = letter.map(|id| letters::read_id(py, id)).transpose()?;
-        let work = work(py, terms.get(), payload, own, timeout, wait, letter)?;
+        let terms = terms.get();
+        let identity = identify(py, terms, payload, own, letter)?;
+        let work = self.work(py, terms, &identity, timeout, wait, id)?;
         let begun = inner.begin(work).wait(py)?;
         begun.into_python(py, inner.runtime.handle())
     }
@@ -128,7 +144,9 @@ impl Home {
         wait: Option<f64>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let inner = self.inner()?;
-        let work = work(py, terms.get(), payload, own, timeout, wait, None)?;
+        let terms = terms.get();
+        let identity = identify(py, terms, payload, own, None)?;
+        let work = self.work(py, terms, &identity, timeout, wait, None)?;
         let runtime = inner.runtime.handle().clone();
         let answer = match inner.begin(work) {
             Asked::Known(begun) => return begun.into_python(py, &runtime).map(Some),
@@ -219,6 +237,28 @@ impl Home {
 }
 
 impl Home {
+    /// The work of a call, with what its record is about.
+    fn work(
+        &self,
+        py: Python<'_>,
+        terms: &Terms,
+        identity: &Identity,
+        timeout: Option<f64>,
+        wait: Option<f64>,
+        id: Option<&str>,
+    ) -> PyResult<Work> {
+        let timeout = timeout.map(|it| seconds(py, "timeout", it)).transpose()?;
+        let wait = wait.map(|it| seconds(py, "wait", it)).transpose()?;
+        let work = terms.work(identity, timeout, wait);
+        let label = terms.label(identity, &self.by, id);
+        Ok(work.label(label).by(self.by.clone()))
+    }
+
+    /// This process, as labels and histories name it.
+    pub(crate) fn by(&self) -> &str {
+        &self.by
+    }
+
     /// Asks to run a work: a run, or what became of it.
     pub(crate) fn claim(
         &self,
@@ -254,27 +294,30 @@ impl Drop for Home {
     }
 }
 
-fn work(
+/// Which work a call is.
+fn identify(
     py: Python<'_>,
     terms: &Terms,
     payload: &[u8],
     own: &[u8],
-    timeout: Option<f64>,
-    wait: Option<f64>,
     letter: Option<LetterId>,
-) -> PyResult<Work> {
+) -> PyResult<Identity> {
     let identity = terms.identify(payload, own);
     // The key of a redriven letter is its own: its message has none, or one that stands for other work.
-    let identity = match letter {
-        None => identity.map_err(|error| error::of_key(py, &error))?,
-        Some(letter) => Identity {
+    match letter {
+        None => identity.map_err(|error| error::of_key(py, &error)),
+        Some(letter) => Ok(Identity {
             key: letter.redrive_key(),
             fingerprint: Fingerprint::of(own),
-        },
-    };
-    let timeout = timeout.map(|it| seconds(py, "timeout", it)).transpose()?;
-    let wait = wait.map(|it| seconds(py, "wait", it)).transpose()?;
-    Ok(terms.work(&identity, timeout, wait))
+            description: identity.map(|it| it.description).unwrap_or_default(),
+        }),
+    }
+}
+
+/// The name of a process: `worker-1:4711`.
+fn by(host: &str, pid: u32) -> String {
+    let end = host.floor_char_boundary(HOST_BYTES_MAX);
+    format!("{}:{pid}", host.get(..end).unwrap_or_default())
 }
 
 fn gone(_: oneshot::error::RecvError) -> PyErr {

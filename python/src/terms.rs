@@ -1,10 +1,12 @@
 //! Terms: what is fixed when a function is decorated. A call adds its payload.
 
 use crate::error;
+use bytes::Bytes;
 use pyo3::prelude::*;
 use semel::key::{Delivered, Field, Key, KeyError, KeyRule, Part, Scope};
 use semel::work::{Backoff, Completes, Duplicates};
 use semel::{Fingerprint, InDoubt, Payload, Work};
+use semel_gate::label::{Description, LabelOf};
 use std::time::Duration;
 
 /// On which terms the calls of one function run.
@@ -21,13 +23,19 @@ pub(crate) struct Terms {
     max_attempts: u32,
     backoff: Backoff,
     completes: Completes,
+    /// Who calls, as labels say it: `python` or `celery`.
+    source: String,
+    /// Whether labels leave out the key's parts.
+    private: bool,
 }
 
 /// Which work a call is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) key: Key,
     pub(crate) fingerprint: Fingerprint,
+    /// For the label.
+    pub(crate) description: Description,
 }
 
 // === impl Terms ===
@@ -36,7 +44,7 @@ pub(crate) struct Identity {
 impl Terms {
     #[new]
     #[pyo3(signature = (namespace, route, rule, *, lease, retention, timeout, wait, park=false, max_attempts=0,
-        backoff=(0.0, 0.0), handler_completes=false))]
+        backoff=(0.0, 0.0), handler_completes=false, source="python".to_owned(), private=false))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -55,6 +63,8 @@ impl Terms {
         max_attempts: u32,
         backoff: (f64, f64),
         handler_completes: bool,
+        source: String,
+        private: bool,
     ) -> PyResult<Self> {
         let rule = KeyRule::new(rule.iter().map(String::as_str));
         let terms = Self {
@@ -75,10 +85,13 @@ impl Terms {
             } else {
                 Completes::Run
             },
+            source,
+            private,
         };
         let blank = Identity {
             key: Key::from_bytes([0; 32]),
             fingerprint: Fingerprint::off(),
+            description: Description::default(),
         };
         let work = terms.work(&blank, None, None);
         work.validate()
@@ -114,10 +127,30 @@ impl Terms {
             }
         }
         self.rule.refuse_empty(&fields)?;
+        let description = if self.private {
+            Description::default()
+        } else {
+            Description::in_clear(&self.rule, &fields)
+        };
         Ok(Identity {
             key: Key::of(&self.scope, &fields)?,
             fingerprint: Fingerprint::of_payload(&Payload::read(own, [])),
+            description,
         })
+    }
+
+    /// What the record of a call is about, for people. `by`: this process; `id`: what Celery calls the message.
+    pub(crate) fn label(&self, identity: &Identity, by: &str, id: Option<&str>) -> Bytes {
+        let label = LabelOf {
+            route: &self.scope.route,
+            source: &self.source,
+            gate: by,
+            id,
+            from: None,
+            description: Some(&identity.description),
+            traceparent: None,
+        };
+        label.encode()
     }
 
     /// The work of one call. Celery knows a task's time limit only when its message is there.

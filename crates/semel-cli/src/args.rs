@@ -143,6 +143,9 @@ pub(crate) struct UiArgs {
     /// A name that the page has besides its address, at a proxy for instance; once for each
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// The namespace of those who use the store, through which parts are searched for
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) namespace: String,
     /// Show the bodies of recorded answers and letters
     #[arg(long)]
     pub(crate) show_bodies: bool,

@@ -141,6 +141,19 @@ async fn a_store_is_asked_without_a_gate_through_the_configurations_rule() {
     let said = semel(&words).await.good();
     let begin = "order_id A-1 on route work was delivered (no gate that was asked remembers when), ran once, and took effect once";
     assert!(said.starts_with(begin), "{said}");
+
+    let unruled = ["find", "--store", &store, "--namespace", "test"];
+    let named = [&unruled[..], &["--route", "work", "order_id=A-1"]].concat();
+    assert_eq!(semel(&named).await.good(), said);
+    let elsewhere = ["find", "--store", &store, "--namespace", "other"];
+    let elsewhere = [&elsewhere[..], &["--route", "work", "order_id=A-1"]].concat();
+    assert_eq!(semel(&elsewhere).await.code, Some(1));
+    let nothing = [&unruled[..], &["--idempotency-key", "k"]].concat();
+    let said = semel(&nothing).await;
+    assert!(
+        said.stderr.contains("by its route and its parts"),
+        "{said:?}"
+    );
 }
 
 #[tokio::test]

@@ -74,6 +74,18 @@ impl Transport {
         let of_task = self.retry_count.map(|before| before.saturating_add(1));
         of_task.or(self.delivery_attempt)
     }
+
+    /// What its sender calls it: the task, message or event.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.task_name.as_deref().or(self.message_id.as_deref())
+    }
+
+    /// The queue or subscription that it came from.
+    #[must_use]
+    pub fn from(&self) -> Option<&str> {
+        self.queue.as_deref().or(self.subscription.as_deref())
+    }
 }
 
 // === impl Delivery ===

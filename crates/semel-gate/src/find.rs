@@ -151,6 +151,27 @@ impl Question {
     }
 }
 
+impl Question {
+    /// The keys of its parts where no route's rule is known: the library's and Python's routes, by name and namespace.
+    ///
+    /// # Errors
+    /// When it names no route and parts, or parts that no rule has.
+    pub fn keys_unruled(&self, namespace: &str) -> Result<Vec<Key>, Refused> {
+        let asked = Asked {
+            namespace,
+            method: METHOD_DEFAULT,
+            caller: None,
+        };
+        match &self.route {
+            Some(route) if !self.parts.is_empty() => asked.keys_unruled(route, &self.parts),
+            Some(_) | None => Err(Refused::mistaken(
+                "without a configuration, work is named by its route and its parts",
+                "name them (`semel find --store URL --route NAME order_id=A-1`)",
+            )),
+        }
+    }
+}
+
 /// The keys of what a client sent, on every route that names work by it.
 fn by_idempotency_key(
     asked: &Asked<'_>,

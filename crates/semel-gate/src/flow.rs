@@ -213,9 +213,10 @@ impl Flow {
         let traceparent = span.map(ToString::to_string);
         let label = LabelOf {
             route: &self.route.name,
-            source: self.source,
+            source: self.source.word(),
             gate: &self.gate.settings.name,
-            transport: &self.transport,
+            id: self.transport.id(),
+            from: self.transport.from(),
             description: self.description.as_ref(),
             traceparent: traceparent.as_deref(),
         };

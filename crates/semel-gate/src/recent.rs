@@ -192,13 +192,7 @@ impl RecentDelivery {
         status: Option<StatusCode>,
         elapsed: Duration,
     ) -> Self {
-        let short = |text: &String| text_of(text);
         let transport = &flow.transport;
-        let id = transport
-            .task_name
-            .as_ref()
-            .or(transport.message_id.as_ref());
-        let from = transport.queue.as_ref().or(transport.subscription.as_ref());
         let description = flow.description.as_ref();
         Self {
             at: flow.arrival.received_at,
@@ -213,13 +207,13 @@ impl RecentDelivery {
             attempt: flow.lease.as_ref().map(|lease| lease.attempt),
             elapsed,
             handler_took: flow.handler_took,
-            id: id.map(short),
-            from: from.map(short),
+            id: transport.id().map(text_of),
+            from: transport.from().map(text_of),
             sender_attempt: flow.arrival.attempt,
             trace_id: flow.trace.trace_number(),
             letter: flow.letter,
             digests: description.map(|it| it.digests).unwrap_or_default(),
-            why: disposition.warning().as_ref().map(short),
+            why: disposition.warning().map(|why| text_of(&why)),
             is_end: false,
         }
     }

@@ -18,6 +18,8 @@ use tokio::net::TcpListener;
 pub struct StorePage {
     /// What is looked at, in words: the store without its password.
     pub place: String,
+    /// The namespace of those who use the store, through which parts are searched for.
+    pub namespace: String,
     /// Names that the page has besides its address, at a proxy for instance.
     pub hosts: Vec<String>,
     /// What those show who may act. Without it, on loopback, everybody may.
@@ -57,7 +59,7 @@ impl StorePage {
             act_token: text(&self.act_token).as_deref(),
             view_token: text(&self.view_token).as_deref(),
         });
-        let state = PageState::of_store(store, self.place, self.show_bodies);
+        let state = PageState::of_store(store, self);
         mount(Arc::new(access), screens(Arc::new(state)))
             .route("/", get(async || Redirect::to("ui/")))
     }

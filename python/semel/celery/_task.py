@@ -191,7 +191,8 @@ class _Delivery:
         self._payloads = None if letter is not None else payloads
         watch = Watch(self.calls, system="celery", id=self.request.id, queue=self._queue())
         return run_once(
-            self.calls, payloads, self._call, watch, timeout=self._timeout(), wait=self._wait(), letter=letter
+            self.calls, payloads, self._call, watch, timeout=self._timeout(), wait=self._wait(), letter=letter,
+            id=self.request.id,
         )
 
     def _call(self) -> Any:
@@ -325,4 +326,6 @@ def terms_of(task: Any) -> Terms:
     if once is False or "name" in said:
         raise ConfigError(f"{task.name}: once={once!r}: leave `once` out, or name what makes two messages the same work")
     said["in_doubt_on"] = (*exceptions("in_doubt_on", said.get("in_doubt_on", ())), SoftTimeLimitExceeded)
-    return Terms(**said)
+    terms = Terms(**said)
+    terms.source = "celery"
+    return terms

@@ -48,6 +48,15 @@ pub(crate) struct FindArgs {
     /// order_id=A-1
     #[arg(value_name = "WHAT", required_unless_present = "idempotency_key")]
     pub(crate) what: Vec<String>,
+    /// The namespace of the library or of Python: --route is then the name of a function, the parts are in the order of its
+    /// key, and no configuration is read
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "store",
+        conflicts_with = "config"
+    )]
+    pub(crate) namespace: Option<String>,
     /// The route whose rule names the work
     #[arg(long, value_name = "NAME")]
     pub(crate) route: Option<String>,

@@ -86,6 +86,8 @@ async fn of_gates(args: &FindArgs, question: &Question) -> anyhow::Result<Vec<Va
 async fn of_store(args: &FindArgs, question: &Question) -> anyhow::Result<Value> {
     let keys = if question.text.is_some() {
         question.keys("", std::iter::empty())?
+    } else if let Some(namespace) = &args.namespace {
+        question.keys_unruled(namespace)?
     } else {
         let gate = GateArgs {
             config: args.gates.config.clone(),

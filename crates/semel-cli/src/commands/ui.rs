@@ -34,6 +34,7 @@ pub(crate) async fn run(args: &UiArgs) -> anyhow::Result<()> {
         .with_context(|| format!("--listen {}: is another process there?", args.listen))?;
     let page = StorePage {
         place: format!("store · {}", place(&args.store)),
+        namespace: args.namespace.clone(),
         hosts: args.hosts.clone(),
         act_token: args.token.clone(),
         view_token: args.view_token.clone(),

@@ -56,6 +56,32 @@ impl Asked<'_> {
         }
     }
 
+    /// The keys of these parts on a route that nobody here knows, as a function of the library or of Python: the parts in
+    /// the order of its rule, members of the payload unless they say otherwise.
+    pub(super) fn keys_unruled(
+        &self,
+        route: &str,
+        given: &[(String, String)],
+    ) -> Result<Vec<Key>, Refused> {
+        let names = given.iter().map(|(name, _)| match name.as_str() {
+            plain if !plain.starts_with('/') && !plain.contains(':') => format!("/{plain}"),
+            whole => whole.to_owned(),
+        });
+        let names: Vec<_> = names.collect();
+        let odd = |error: semel::key::KeyError| {
+            Refused::mistaken(error.to_string(), "nothing has such a key")
+        };
+        let rule = KeyRule::new(names.iter().map(String::as_str)).map_err(odd)?;
+        let parts = rule.parts().iter().zip(given);
+        let values: Vec<_> = parts
+            .map(|(part, (_, value))| fields(part, value))
+            .collect();
+        let scope = Scope::new(self.namespace, route);
+        let keys = combinations(&values)?.into_iter();
+        keys.map(|fields| Key::of(&scope, &fields).map_err(odd))
+            .collect()
+    }
+
     fn scope(&self, route: &Route, source: Source) -> Result<Scope, Refused> {
         let scope = Scope::new(self.namespace, &route.name);
         if source != Source::Api {

@@ -60,6 +60,18 @@ impl Description {
         }
     }
 
+    /// Of a key with these fields, in clear, where there is no route to say otherwise.
+    #[must_use]
+    pub fn in_clear(rule: &KeyRule, fields: &[Field]) -> Self {
+        let shown = rule.parts().iter().zip(fields).take(PARTS_SHOWN_MAX);
+        Self {
+            parts: shown
+                .map(|(part, field)| (part_name(part).to_owned(), text(field)))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
     /// One short line for people.
     #[must_use]
     pub fn about(&self) -> String {

@@ -1,8 +1,6 @@
 //! A label's bytes, written in one go: JSON, each member within its own room.
 
 use super::Description;
-use crate::delivery::Transport;
-use crate::settings::Source;
 use bytes::Bytes;
 use semel::store::LABEL_BYTES_MAX;
 use std::fmt::{self, Write as _};
@@ -12,12 +10,14 @@ use std::fmt::{self, Write as _};
 pub struct LabelOf<'a> {
     /// The route's name.
     pub route: &'a str,
-    /// Who delivered.
-    pub source: Source,
-    /// The gate.
+    /// Who delivered: the word of a source, `python` or `celery`.
+    pub source: &'a str,
+    /// The gate, or the process that has none before it.
     pub gate: &'a str,
-    /// The sender's own names for the delivery.
-    pub transport: &'a Transport,
+    /// The sender's own name for the delivery.
+    pub id: Option<&'a str>,
+    /// The queue or subscription that it came from.
+    pub from: Option<&'a str>,
     /// What the delivery says of its work.
     pub description: Option<&'a Description>,
     /// The span that begins the work: 55 characters of the W3C's form.
@@ -27,6 +27,7 @@ pub struct LabelOf<'a> {
 /// The room of each member, in bytes of JSON without its quotes. Together with names and quotes they are less than a label
 /// may have.
 const ROUTE_BYTES: usize = 96;
+const SOURCE_BYTES: usize = 24;
 const GATE_BYTES: usize = 64;
 const ID_BYTES: usize = 128;
 const FROM_BYTES: usize = 96;
@@ -52,19 +53,12 @@ impl LabelOf<'_> {
         };
         writer.out.push('{');
         writer.member("route", self.route, ROUTE_BYTES);
-        writer.member("source", self.source.word(), ROUTE_BYTES);
+        writer.member("source", self.source, SOURCE_BYTES);
         writer.member("gate", self.gate, GATE_BYTES);
-        let Transport {
-            task_name,
-            message_id,
-            queue,
-            subscription,
-            ..
-        } = self.transport;
-        if let Some(id) = task_name.as_ref().or(message_id.as_ref()) {
+        if let Some(id) = self.id {
             writer.member("id", id, ID_BYTES);
         }
-        if let Some(from) = queue.as_ref().or(subscription.as_ref()) {
+        if let Some(from) = self.from {
             writer.member("from", from, FROM_BYTES);
         }
         if let Some(traceparent) = self.traceparent {

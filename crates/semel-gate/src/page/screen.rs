@@ -6,6 +6,7 @@ use crate::bulk::{Desk, Jobs};
 use crate::census::{Census, Known};
 use crate::gate::Gate;
 use crate::operate::{Operator, Refused};
+use crate::store_page::StorePage;
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::StatusCode;
@@ -32,6 +33,8 @@ pub(crate) struct PageState {
     pub(crate) elsewhere: Duration,
     /// What is looked at, in words.
     pub(crate) place: String,
+    /// Which keeps apart those who share a store.
+    pub(crate) namespace: String,
     pub(crate) gate: Option<Arc<Gate>>,
     pub(crate) census: Census,
     pub(crate) audit: Arc<Audit>,
@@ -57,6 +60,7 @@ impl PageState {
             letters: Arc::clone(&gate.letters),
             elsewhere: gate.settings.shared_cache,
             place,
+            namespace: gate.settings.namespace.clone(),
             gate: Some(Arc::clone(gate)),
             census: Census::new(Arc::clone(&gate.letters)),
             audit: Arc::clone(&gate.audit),
@@ -66,18 +70,19 @@ impl PageState {
     }
 
     /// Of a store without a gate.
-    pub(crate) fn of_store(letters: Arc<dyn Letters>, place: String, show_bodies: bool) -> Self {
+    pub(crate) fn of_store(letters: Arc<dyn Letters>, page: StorePage) -> Self {
         let settings = semel::Settings::default();
         Self {
             semel: Semel::with_settings(Arc::clone(&letters) as _, settings),
             census: Census::new(Arc::clone(&letters)),
             letters,
             elsewhere: settings.shared_cache,
-            place,
+            place: page.place,
+            namespace: page.namespace,
             gate: None,
             audit: Arc::default(),
             jobs: Jobs::default(),
-            show_bodies,
+            show_bodies: page.show_bodies,
         }
     }
 

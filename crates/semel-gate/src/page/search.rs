@@ -119,13 +119,9 @@ fn candidates(screen: &Screen, text: &str) -> Vec<Key> {
         return vec![key];
     }
     let Some(gate) = &screen.state.gate else {
-        return Vec::new();
+        return without_rules(screen, text);
     };
-    let named: Option<Vec<_>> = text
-        .split_whitespace()
-        .map(|word| word.split_once('='))
-        .map(|pair| pair.map(|(name, value)| (name.to_owned(), value.to_owned())))
-        .collect();
+    let named = named_parts(text.split_whitespace());
     let mut keys = Vec::new();
     for route in &gate.routes {
         for parts in only_parts(&route.settings, text)
@@ -138,6 +134,29 @@ fn candidates(screen: &Screen, text: &str) -> Vec<Key> {
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+/// Parts that are all written `name=value`.
+fn named_parts<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<(String, String)>> {
+    let pair = |word: &str| {
+        let (name, value) = word.split_once('=')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    words.map(pair).collect()
+}
+
+/// The keys of `route name=value`, as the library and Python name their work.
+fn without_rules(screen: &Screen, text: &str) -> Vec<Key> {
+    let mut words = text.split_whitespace();
+    let question = Question {
+        route: words.next().map(str::to_owned),
+        parts: named_parts(words).unwrap_or_default(),
+        ..Question::default()
+    };
+    // Other text stands for something else.
+    question
+        .keys_unruled(&screen.state.namespace)
+        .unwrap_or_default()
 }
 
 /// The text as the only part of each of the route's rules that have one.
@@ -245,14 +264,20 @@ fn hints(screen: &Screen) -> Markup {
     html! {
         h2 { "What can be searched for" }
         ul {
-            li { "an order, or whatever a route's key rule reads: " code { "A-1" } }
-            li { "all parts of a rule that has several: " code { "bucket=b object=o" } }
+            @if screen.state.gate.is_some() {
+                li { "an order, or whatever a route's key rule reads: " code { "A-1" } }
+                li { "all parts of a rule that has several: " code { "bucket=b object=o" } }
+            } @else {
+                li { "what names the work, after its route (in Python, the function's name): "
+                    code { "shop.charge order_id=A-1" } }
+            }
             li { "a key: " code { "v1_…" } }
             li { "a task, message, event or trace, as its sender calls it" }
             li { "a letter, by the first 8 digits of its id or more" }
         }
         @if screen.state.gate.is_none() {
-            p.lead { "Without a gate no route's rule is known here: search by key, letter, or indexed name." }
+            p.lead { "Without a gate no route's rule is known here: write all parts of the key, in the order of its rule. The \
+                namespace is " code { (screen.state.namespace) } "." }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The page of a store without a gate.
 
 use crate::support::prelude::*;
+use semel::key::{Field, Scope};
 use semel::protocol::{Claim, Claimed};
 use semel::{Fingerprint, Key};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
@@ -12,7 +13,11 @@ async fn a_store_has_the_same_page_without_a_gate() {
     let directory = tempfile::tempdir().unwrap();
     let opened = EmbeddedStore::open(directory.path(), EmbeddedSettings::default());
     let store = Arc::new(opened.unwrap());
-    let key = Key::from_bytes([3; 32]);
+    let order = Field {
+        kind: 's',
+        bytes: b"A-1".to_vec(),
+    };
+    let key = Key::of(&Scope::new("default", "shop.charge"), &[order]).unwrap();
     let claim = Claim {
         label: Bytes::from_static(b"\xffany bytes"),
         ..Claim::new(key, Fingerprint::of(b"x"))
@@ -26,6 +31,7 @@ async fn a_store_has_the_same_page_without_a_gate() {
 
     let page = StorePage {
         place: "store · embedded".into(),
+        namespace: "default".into(),
         hosts: Vec::new(),
         act_token: None,
         view_token: None,
@@ -55,10 +61,14 @@ async fn a_store_has_the_same_page_without_a_gate() {
         .tells("the-answer")
         .tells("took effect");
     let found = look(&format!("/ui/search?q={key}")).await;
-    assert_eq!(
-        found.header("location"),
-        Some(format!("records/{key}").as_str())
-    );
+    let record = format!("records/{key}");
+    assert_eq!(found.header("location"), Some(record.as_str()));
+    let found = look("/ui/search?q=shop.charge+order_id%3DA-1").await;
+    assert_eq!(found.header("location"), Some(record.as_str()));
+    look("/ui/search?q=shop.charge+order_id%3DA-2")
+        .await
+        .tells("Nothing is known of")
+        .tells("shop.charge order_id=A-1");
     assert_eq!(look("/").await.header("location"), Some("ui/"));
 
     drop(stop);
