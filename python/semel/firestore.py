@@ -91,7 +91,8 @@ def complete_in_store(writer: Any, store: str, key: str, fence: int, status: int
     if given != wanted:
         raise ConfigError(f"the store is in database {wanted[1]} of project {wanted[0]}, and this writes to database "
                           f"{given[1]} of project {given[0]}: they would not commit together; use one database for both")
-    return complete(writer, key, fence, status, body, prefix=options.get("prefix", _PREFIX))
+    record: Callable[..., Any] = complete  # awaited or not, as its writer is
+    return record(writer, key, fence, status, body, prefix=options.get("prefix", _PREFIX))
 
 
 @overload

@@ -34,7 +34,7 @@ def test_a_call_is_found_by_its_arguments(database: str, namespace: str) -> None
     charge("A-1", {"id": 7})
     found = command("find", "--store", database, "--namespace", namespace, "--route", "charge", "order_id=A-1", "buyer/id=7")
     assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("order_id A-1, buyer/id 7 on route charge"), found.stdout
+    assert "order_id A-1" in found.stdout and "buyer/id 7" in found.stdout, found.stdout
     shown = label(database, charge.key("A-1", {"id": 7}))
     assert (shown["route"], shown["source"]) == ("charge", "python")
     assert shown["gate"] == f"{socket.gethostname()[:40]}:{os.getpid()}"
