@@ -12,6 +12,7 @@ mod limits;
 mod letters;
 mod verify;
 mod tls;
+mod page;
 mod promise;
 
 use crate::support::said::{Said, Says, command};

@@ -172,3 +172,47 @@ async fn watch_prints_a_line_for_each_delivery() {
     let line = "task A-1 · delivered 2 × · effect 1 ×\n";
     until(line, async || program.log().contains(line)).await;
 }
+
+/// A gate of its own process, which can be ended and started again on its ports.
+fn gate(dir: &std::path::Path, handler: std::net::SocketAddr, [port, admin]: [u16; 2]) -> Program {
+    let file = dir.join("semel.toml");
+    let config = format!(
+        "listen = \"127.0.0.1:{port}\"\nadmin = \"127.0.0.1:{admin}\"\nstore = \"dir:{}\"\nupstream = \"http://{handler}\"\n\
+         [[route]]\nname = \"work\"\npath = \"/work\"\nsource = \"cloud-tasks\"\nkey = \"/order_id\"\n",
+        dir.join("store").display()
+    );
+    std::fs::write(&file, config).unwrap();
+    Program::start(command("gate --config").arg(file)).unwrap()
+}
+
+#[tokio::test]
+async fn watch_connects_again_when_a_gate_was_away() {
+    let (dir, handler) = (tempfile::tempdir().unwrap(), Handler::start().await);
+    let ports = [(); 2].map(|()| testbed::free_port().unwrap());
+    let at = |port: u16| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let (listen, admin) = (at(ports[0]), format!("http://{}", at(ports[1])));
+    let ready = async || tokio::net::TcpStream::connect(listen).await.is_ok();
+    let deliver = async |order: &str| {
+        let payload = format!("{{\"order_id\": \"{order}\"}}");
+        let answer = Sender::Task.sends(order, &payload).send(listen).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    };
+    let watch = Program::start(command("").args(["watch", "--json", "--admin", &admin])).unwrap();
+    let first = gate(dir.path(), handler.address, ports);
+    until("the gate is there", ready).await;
+    let heard = async |order: &str| {
+        until(order, async || {
+            deliver(order).await;
+            watch.log().lines().any(|line| {
+                let told: Value = serde_json::from_str(line).unwrap_or_default();
+                told["id"] == order
+            })
+        })
+        .await;
+    };
+    heard("A-1").await;
+    drop(first);
+    let _second = gate(dir.path(), handler.address, ports);
+    until("the gate is there again", ready).await;
+    heard("A-2").await;
+}
