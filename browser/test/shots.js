@@ -14,7 +14,7 @@ const taking = (suffix, only) => async (page, name) => {
   await page.screenshot({ path: path.join(directory, `${name}${suffix}.png`), fullPage: true });
 };
 try {
-  const desk = { viewport: { width: 1100, height: 700 } };
+  const desk = { viewport: { width: 1280, height: 760 } };
   for (const each of [eachScreenOfTheGate, eachScreenOfAStore, eachScreenOfTheCloud]) await each(await browser.page(desk), taking(''));
   await eachScreenOfTheGate(await browser.page({ ...desk, colorScheme: 'dark' }), taking('-dark', ['overview', 'record']));
   await eachScreenOfTheGate(await browser.page({ viewport: { width: 390, height: 800 } }), taking('-phone', ['overview', 'record']));

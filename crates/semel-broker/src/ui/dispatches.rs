@@ -73,7 +73,7 @@ fn row(screen: &Screen, dispatch: &Dispatch) -> Vec<Markup> {
         html! { (dispatch.attempt) },
         html! {
             (state(tone, &became))
-            @for word in why(dispatch) { " " small { (word) } }
+            @for word in why(dispatch) { " " small.why { (word) } }
         },
         html! { span.mono { (dispatch.target) } },
         html! { (took(dispatch)) },

@@ -283,7 +283,7 @@ pub(super) fn row(screen: &Screen, delivery: &RecentDelivery, now: Time) -> Vec<
             (state(delivery_tone(delivery.outcome), delivery.outcome))
             @if let Some(status) = delivery.status { " " small { (status) } }
         },
-        html! { span.mono { (sender(delivery)) } },
+        html! { span.mono.names { (sender(delivery)) } },
         html! { (span(delivery.elapsed)) },
     ]
 }
