@@ -71,7 +71,9 @@ export async function eachScreenOfAStore(page, look) {
   }
 }
 
-/** The local cloud, after a task and a message. */
+const INVOICE = '{"type": "record", "name": "Invoice", "fields": [{"name": "order", "type": "string"}]}';
+
+/** The local cloud, after a task, a message, a schema, and something that it does not serve. */
 export async function eachScreenOfTheCloud(page, look) {
   const port = await freePort();
   const at = `http://127.0.0.1:${port}`;
@@ -84,6 +86,11 @@ export async function eachScreenOfTheCloud(page, look) {
     await call(`${at}/v1/projects/demo/topics/invoices`, {}, 'PUT');
     await call(`${at}/v1/projects/demo/subscriptions/invoices-pull`, { topic: 'projects/demo/topics/invoices' }, 'PUT');
     await call(`${at}/v1/projects/demo/topics/invoices:publish`, { messages: [{ data: 'eyJvcmRlciI6ICJBLTIifQ==' }] });
+    await call(`${at}/v1/projects/demo/schemas?schemaId=invoice`, { type: 'AVRO', definition: INVOICE });
+    const schema = { schema: 'projects/demo/schemas/invoice', encoding: 'JSON' };
+    await call(`${at}/v1/projects/demo/topics/checked`, { schemaSettings: schema }, 'PUT');
+    const refused = await send(`${at}/v1/projects/demo/topics/secret`, { kmsKeyName: 'k' }, 'PUT');
+    assert.equal(refused.status, 501);
     await page.goto(`${at}/ui/`);
     await look(page, 'cloud-overview');
     for (const name of ['orders', 'invoices', 'invoices-pull']) {
@@ -96,12 +103,20 @@ export async function eachScreenOfTheCloud(page, look) {
       assert.equal(answer.status(), 200, name);
       await look(page, `cloud-${name}`);
     }
+    await page.goto(`${at}/ui/schemas`);
+    await page.getByText('projects/demo/schemas/invoice').first().waitFor();
+    await page.goto(`${at}/ui/refusals`);
+    await page.getByText('kms_key_name').first().waitFor();
   } finally {
     await broker.stop();
   }
 }
 
+function send(url, body, method) {
+  return fetch(url, { method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+}
+
 async function call(url, body, method = 'POST') {
-  const answer = await fetch(url, { method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+  const answer = await send(url, body, method);
   assert.ok(answer.ok, `${url}: ${answer.status} ${await answer.text()}`);
 }

@@ -64,8 +64,8 @@ async fn listed(
     Ok(html! {
         h1 { "Mismatches" }
         p.lead {
-            "Deliveries whose key is known with other work: " strong { (count(found.len() as u64, "one is", "are")) }
-            " remembered by this gate. None of them ran. Those of brokers are kept as letters."
+            "This gate remembers " strong { (count(found.len() as u64, "delivery", "deliveries")) }
+            " whose key is known with other work. None of them ran. Those of brokers are kept as letters."
         }
         @if rows.is_empty() {
             (empty(&html! { "None: every repeat was an honest one." }))

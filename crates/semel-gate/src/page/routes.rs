@@ -45,7 +45,11 @@ pub(super) async fn show(screen: Screen) -> Response {
 
 pub(super) async fn show_one(screen: Screen, Path(name): Path<String>) -> Response {
     let main = found(&screen, &name).map(|(gate, route)| {
-        html! { (about(&screen, gate, route)) (test_box::form(&screen, route, &test_box::Tried::default())) }
+        html! {
+            (head(&screen, gate, route))
+            (about(gate, route))
+            (test_box::form(&screen, route, &test_box::Tried::default()))
+        }
     });
     screen.answer(&name, "routes", main)
 }
@@ -100,15 +104,22 @@ fn line(
     ]
 }
 
-/// The whole of one route.
-pub(super) fn about(screen: &Screen, gate: &Gate, route: &RouteState) -> Markup {
+/// What one route is, and what it promises.
+pub(super) fn head(screen: &Screen, gate: &Gate, route: &RouteState) -> Markup {
     let settings = &route.settings;
-    let rates = gate.rates.snapshot();
-    let rates = rates.iter().find(|it| it.route == route.name);
     html! {
         p.lead { a href=(screen.to("routes")) { "Routes" } " / " (settings.name) }
         h1 { (settings.name) " " (promise(gate, settings)) }
         @if let Some(line) = gate.promises.of(&settings.name) { p.lead { (line.says) } }
+    }
+}
+
+/// The rest of it.
+pub(super) fn about(gate: &Gate, route: &RouteState) -> Markup {
+    let settings = &route.settings;
+    let rates = gate.rates.snapshot();
+    let rates = rates.iter().find(|it| it.route == route.name);
+    html! {
         h2 { "Rule and times" }
         div.card { (facts(&rule_facts(settings, rates))) }
         h2 { "By sender" }
@@ -228,7 +239,7 @@ pub(super) fn rule(rule: &KeyRule) -> String {
 }
 
 /// A name as a segment of a path.
-fn segment(name: &str) -> String {
+pub(super) fn segment(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(byte);
     let written = name.bytes().map(|byte| {
         if plain(&byte) {

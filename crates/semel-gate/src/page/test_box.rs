@@ -44,16 +44,18 @@ pub(super) async fn try_out(
             Ok(request) => named(&screen, &gate.settings.namespace, route, &request).await?,
             Err(why) => note(Tone::Failed, &html! { (why) }),
         });
-        Ok::<_, Refused>(
-            html! { (form(&screen, route, &tried)) (routes::about(&screen, gate, route)) },
-        )
+        Ok::<_, Refused>(html! {
+            (routes::head(&screen, gate, route))
+            (form(&screen, route, &tried))
+            (routes::about(gate, route))
+        })
     };
     screen.answer(&name, "routes", main.await)
 }
 
 /// The box, with what was found.
 pub(super) fn form(screen: &Screen, route: &RouteState, tried: &Tried) -> Markup {
-    let action = screen.to(&format!("routes/{}", route.settings.name));
+    let action = screen.to(&format!("routes/{}", routes::segment(&route.settings.name)));
     let or = |text: &str, other: &str| if text.is_empty() { other } else { text }.to_owned();
     let path = or(&tried.path, &route.settings.path.to_string());
     let headers = or(&tried.headers, "content-type: application/json");
