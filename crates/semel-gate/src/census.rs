@@ -66,8 +66,9 @@ pub(crate) struct Known {
     pub(crate) counting: Option<u64>,
     /// How the numbers went, oldest first, while somebody looked.
     pub(crate) trend: Arc<Vec<TrendPoint>>,
-    /// Why the last walk came to nothing.
-    pub(crate) trouble: Option<String>,
+    /// Why the last walk through the records came to nothing, and the last through the letters.
+    records_trouble: Option<String>,
+    letters_trouble: Option<String>,
 }
 
 /// What a walk counted.
@@ -135,7 +136,7 @@ impl Census {
         let acts = self.shared.watched().acts;
         let is_new = |it: &Known| it.acts == acts && (!begins || it.records.is_some());
         let mut changes = self.shared.known.subscribe();
-        let counted = changes.wait_for(|it| is_new(it) || it.trouble.is_some());
+        let counted = changes.wait_for(|it| is_new(it) || it.trouble().is_some());
         drop(timeout(FIRST_WAIT, counted).await);
         self.shared.known.borrow().clone()
     }
@@ -179,6 +180,15 @@ impl fmt::Debug for Census {
 // === impl Known ===
 
 impl Known {
+    /// Why what is known is not what is there now.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        let trouble = self
+            .records_trouble
+            .as_ref()
+            .or(self.letters_trouble.as_ref());
+        trouble.map(String::as_str)
+    }
+
     fn note_trend(&mut self) {
         let Some(records) = &self.records else { return };
         let point = TrendPoint {
@@ -233,10 +243,13 @@ impl Shared {
         let acts = self.watched().acts;
         let walked = letters::walk(self.letters.as_ref(), &self.causes).await;
         let took = begun.elapsed();
-        self.tell(walked, |known, mut census| {
-            (census.at, census.took) = (self.clock.wall(), took);
-            known.letters = Some(Arc::new(census));
-            known.acts = acts;
+        self.known.send_modify(|known| {
+            known.letters_trouble = walked.as_ref().err().map(ToString::to_string);
+            if let Ok(mut census) = walked {
+                (census.at, census.took) = (self.clock.wall(), took);
+                known.letters = Some(Arc::new(census));
+                known.acts = acts;
+            }
         });
         let mut watched = self.watched();
         if watched.acts == acts {
@@ -250,23 +263,16 @@ impl Shared {
         let store: &dyn Store = self.letters.as_ref();
         let walked = records::walk(store, counting).await;
         let took = begun.elapsed();
-        self.tell(walked, |known, mut census| {
-            (census.at, census.took) = (self.clock.wall(), took);
-            known.records = Some(Arc::new(census));
-            known.note_trend();
-        });
-        self.known.send_modify(|known| known.counting = None);
-        self.watched().records_due = Some(pause_after(took));
-    }
-
-    fn tell<T>(&self, walked: Result<T, Error>, put: impl FnOnce(&mut Known, T)) {
-        self.known.send_modify(|known| match walked {
-            Ok(census) => {
-                put(known, census);
-                known.trouble = None;
+        self.known.send_modify(|known| {
+            known.counting = None;
+            known.records_trouble = walked.as_ref().err().map(ToString::to_string);
+            if let Ok(mut census) = walked {
+                (census.at, census.took) = (self.clock.wall(), took);
+                known.records = Some(Arc::new(census));
+                known.note_trend();
             }
-            Err(error) => known.trouble = Some(error.to_string()),
         });
+        self.watched().records_due = Some(pause_after(took));
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {

@@ -127,6 +127,12 @@ impl Flow {
         self.identity.as_ref().ok()
     }
 
+    /// What the sender orders by, often a customer or an account: not told of a private route.
+    pub(crate) fn ordering_key(&self) -> Option<&String> {
+        let is_private = self.route.settings.private.is_some();
+        self.transport.ordering_key.as_ref().filter(|_| !is_private)
+    }
+
     /// Runs the work under the delivery's key, as its route says.
     pub(crate) async fn run(
         &mut self,

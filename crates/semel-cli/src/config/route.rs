@@ -170,6 +170,9 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
     }
 }
 
+/// The shortest key of digests that hides something.
+const LABEL_KEY_BYTES_MIN: usize = 16;
+
 /// What people see of a route's deliveries: whether it is private, and whether payloads are kept.
 fn shown(section: &mut Section<'_>, common: &Common) -> (bool, bool) {
     let is_private = section.value("private", switch);
@@ -177,6 +180,11 @@ fn shown(section: &mut Section<'_>, common: &Common) -> (bool, bool) {
     let says = "`private` needs a `label_key` above the first [[route]]: digests of parts that can be guessed hide nothing \
                 without a key; write label_key = \"env:NAME\"";
     section.refuse_if(is_private && !common.label_key_given, "private", says);
+    let is_short = |key: &Secret| key.0.len() < LABEL_KEY_BYTES_MIN;
+    let says = "`label_key` has fewer than 16 bytes, so it can be guessed like the parts that it hides: make one with \
+                `openssl rand -hex 32`";
+    let is_short = is_private && common.label_key.as_ref().is_some_and(is_short);
+    section.refuse_if(is_short, "private", says);
     let says = "`keep_payload` shows in clear what `private` hides: write one of the two";
     section.refuse_if(keep_payload && is_private, "keep_payload", says);
     (is_private, keep_payload)

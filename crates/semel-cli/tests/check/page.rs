@@ -46,6 +46,9 @@ fn private_routes_need_a_key_and_keep_no_payload() {
         )
     };
     with(&private("private = true")).good();
+    check_with(&private("private = true"), "", &[("LABEL_KEY", "hunter2")])
+        .refused()
+        .has("`label_key` has fewer than 16 bytes");
     with(&private("private = true\nkeep_payload = true"))
         .refused()
         .has("shows in clear what `private` hides");

@@ -3,6 +3,7 @@
 use super::act::{Fields, field, reason};
 use super::format::{bytes, since};
 use super::letters::{tone, without_a_gate};
+use super::screen::{HIDDEN, header_lines};
 use super::{Screen, mismatches};
 use crate::label::Label;
 use crate::letters::StoredDelivery;
@@ -53,6 +54,16 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
         Err(error) => return note(Tone::Failed, &html! { (error) }),
     };
     let key = letter.key.map(|key| key.to_string());
+    let shows = screen.state.shows_bodies(&stored.head.route);
+    let lines = header_lines(
+        stored
+            .head
+            .headers
+            .iter()
+            .map(|(name, value)| (name, value)),
+        shows,
+    )
+    .join("\n");
     let rows = [
         (
             "kept",
@@ -60,7 +71,7 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
         ),
         (
             "request",
-            html! { code { (stored.head.method) " " (stored.head.path) } },
+            html! { code { (stored.head.method) " " (shown_path(&stored.head.path, shows)) } },
         ),
         ("body", html! { (bytes(stored.body.len() as u64)) }),
         ("fence", html! { code { (letter.fence) } }),
@@ -85,7 +96,7 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
             }
         }
         h2 { "Headers, without credentials" }
-        (copyable_text("Headers", &headers(&stored)))
+        (copyable_text("Headers", &lines))
         h2 { "Body" }
         (body(screen, &stored))
     }
@@ -118,12 +129,12 @@ fn payload(letter: &Letter) -> Option<String> {
     String::from_utf8(delivery.payload.to_vec()).ok()
 }
 
-fn headers(stored: &StoredDelivery) -> String {
-    let lines = stored.head.headers.iter();
-    let lines: Vec<_> = lines
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    lines.join("\n")
+/// A query says what bodies say, so it is hidden with them.
+fn shown_path(path: &str, shows: bool) -> String {
+    match path.split_once('?') {
+        Some((path, _)) if !shows => format!("{path}?{HIDDEN}"),
+        Some(_) | None => path.to_owned(),
+    }
 }
 
 fn body(screen: &Screen, stored: &StoredDelivery) -> Markup {

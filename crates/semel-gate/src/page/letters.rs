@@ -64,7 +64,7 @@ fn groups(screen: &Screen, letters: &LetterCensus, known: &Known) -> Markup {
              discarded. " strong { (number(letters.total as u64)) } @if letters.more { " or more" } ", "
             (as_of(letters.at, now)) "."
         }
-        @if let Some(trouble) = &known.trouble { (super::screen::trouble(trouble)) }
+        @if let Some(trouble) = known.trouble() { (super::screen::trouble(trouble)) }
         @if rows.is_empty() {
             (empty(&html! { "No letters: every delivery that was acknowledged has succeeded." }))
         } @else {

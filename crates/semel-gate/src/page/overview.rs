@@ -105,7 +105,7 @@ fn lead(gate: &Gate) -> Markup {
 fn counted(screen: &Screen, known: &Known) -> Markup {
     let now = screen.now();
     html! {
-        @if let Some(why) = &known.trouble { (trouble(why)) }
+        @if let Some(why) = known.trouble() { (trouble(why)) }
         p.lead {
             @match (&known.records, known.counting) {
                 (Some(records), _) => {

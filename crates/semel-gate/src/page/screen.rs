@@ -253,7 +253,7 @@ pub(crate) fn delivery_tone(outcome: &str) -> Tone {
 /// What is said while nothing is counted yet.
 pub(crate) fn being_counted(known: &Known) -> Markup {
     html! {
-        @if let Some(trouble) = &known.trouble {
+        @if let Some(trouble) = known.trouble() {
             (self::trouble(trouble))
         } @else {
             (note(Tone::Busy, &html! {
@@ -281,4 +281,20 @@ pub(crate) fn hidden_body(bytes: u64) -> Markup {
             "."
         }
     }
+}
+
+/// Instead of a value that is not shown.
+pub(crate) const HIDDEN: &str = "…";
+
+/// Headers, one a line. Where bodies are not shown their values say too much as well: only what kind of body it is stays.
+pub(crate) fn header_lines<'a>(
+    headers: impl IntoIterator<Item = (&'a String, &'a String)>,
+    shows: bool,
+) -> Vec<String> {
+    let is_shown = |name: &str| shows || name.eq_ignore_ascii_case("content-type");
+    let line = |(name, value): (&'a String, &'a String)| match is_shown(name) {
+        true => format!("{name}: {value}"),
+        false => format!("{name}: {HIDDEN}"),
+    };
+    headers.into_iter().map(line).collect()
 }

@@ -80,7 +80,7 @@ fn of_message(flow: &Flow) -> Attributes {
         )
         .with_known(
             "messaging.gcp_pubsub.message.ordering_key",
-            transport.ordering_key.clone(),
+            flow.ordering_key().cloned(),
         )
         .with_known("semel.task.retry_count", transport.retry_count)
 }

@@ -133,6 +133,8 @@ async fn bodies_are_shown_only_where_the_route_says_so() {
     let page = bed.look(&format!("/ui/letters/{letter}")).await;
     assert!(page.contains("not shown"), "{page}");
     assert!(!page.contains("secret-order&quot;,"), "{page}");
+    assert!(page.contains("x-cloudtasks-taskname: …"), "{page}");
+    assert!(page.contains("content-type: application/json"), "{page}");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::page::Screen;
 use crate::page::format::bytes;
-use crate::page::screen::hidden_body;
+use crate::page::screen::{header_lines, hidden_body};
 use bytes::Bytes;
 use http::StatusCode;
 use semel::Outcome;
@@ -32,18 +32,18 @@ pub(super) fn answer(screen: &Screen, record: &Record, route: &str) -> Markup {
 }
 
 fn whole(screen: &Screen, outcome: &Outcome, route: &str) -> Markup {
-    let mut head = status_line(outcome.status);
-    for (name, values) in &outcome.headers {
-        for value in values {
-            head.push_str(&format!("\n{name}: {value}"));
-        }
-    }
+    let shows = screen.state.shows_bodies(route);
+    let headers = outcome.headers.iter();
+    let headers = headers.flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
+    let mut lines = vec![status_line(outcome.status)];
+    lines.extend(header_lines(headers, shows));
+    let head = lines.join("\n");
     match &outcome.body {
         Body::NotKept => html! {
             (copyable_text("The recorded answer", &head))
             p.lead { "Its body was not kept: duplicates hear status and headers." }
         },
-        Body::Kept(body) if !screen.state.shows_bodies(route) => html! {
+        Body::Kept(body) if !shows => html! {
             (copyable_text("The recorded answer", &head))
             (hidden_body(body.len() as u64))
         },
@@ -120,9 +120,12 @@ pub(in crate::page) fn indented(text: &str) -> Option<String> {
     Some(out)
 }
 
+/// Deeper than this nothing moves to the right any more: a body of brackets alone would grow by the square of its length.
+const INDENT_MAX: usize = 32;
+
 fn line(out: &mut String, depth: usize) {
     out.push('\n');
-    out.push_str(&"  ".repeat(depth));
+    out.push_str(&"  ".repeat(depth.min(INDENT_MAX)));
 }
 
 /// A word as a shell takes it.
@@ -148,6 +151,14 @@ mod tests {
         assert_eq!(squeezed.replace(": ", ":"), text.replace("[ ]", "[]"));
         assert_eq!(indented("not json"), None);
         assert_eq!(indented("7").as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn brackets_alone_do_not_fill_the_page() {
+        let text = format!("{}{}", "[1,".repeat(100), "1") + &"]".repeat(100);
+        let lines = indented(&text).unwrap();
+        let longest = lines.lines().map(str::len).max();
+        assert!(longest <= Some(2 * INDENT_MAX + 3), "{longest:?}");
     }
 
     #[test]
