@@ -7,6 +7,7 @@ use axum::response::Response;
 use semel::Key;
 use semel::clock::Time;
 use semel::protocol::{Fence, Record, State};
+use semel::store::StoreExt;
 use semel_ui::{Act, Markup, html};
 use serde_json::Value;
 
@@ -16,15 +17,25 @@ pub(super) type Fields = Form<Vec<(String, String)>>;
 /// What somebody may do to this record, each with its consequence.
 pub(super) fn forms(screen: &Screen, key: &Key, record: &Record, now: Time) -> Markup {
     let acts = acts(screen, key, record, now);
-    html! { @for act in acts { div.card { (act.reason().form(&screen.visitor)) } } }
+    let seen = seen(record);
+    html! {
+        @for act in acts {
+            div.card { (act.hidden("seen", seen.clone()).reason().form(&screen.visitor)) }
+        }
+    }
+}
+
+/// What somebody saw who decides: an act that was meant for another run, or another state, is not done.
+fn seen(record: &Record) -> String {
+    format!("{} with fence {}", record.state.word(), record.fence)
 }
 
 fn acts(screen: &Screen, key: &Key, record: &Record, now: Time) -> Vec<Act> {
     let lapsed = record.lease_until <= now;
     match record.state {
-        State::Parked => decisions(screen, key, None),
+        State::Parked => decisions(screen, key, record.fence),
         State::Running if lapsed => {
-            let mut acts = decisions(screen, key, Some(record.fence));
+            let mut acts = decisions(screen, key, record.fence);
             acts.push(releases(screen, key, record));
             acts
         }
@@ -35,14 +46,12 @@ fn acts(screen: &Screen, key: &Key, record: &Record, now: Time) -> Vec<Act> {
 }
 
 /// An operator finds out what became of it, and says so.
-fn decisions(screen: &Screen, key: &Key, fence: Option<Fence>) -> Vec<Act> {
+fn decisions(screen: &Screen, key: &Key, fence: Fence) -> Vec<Act> {
     let action = screen.to(&format!("records/{key}/resolve"));
     let act = |verdict: Verdict, button: &str, consequence: Markup| {
-        let act = Act::new(action.clone(), button, consequence).hidden("as", verdict.word());
-        match fence {
-            Some(fence) => act.hidden("fence", fence.to_string()),
-            None => act,
-        }
+        Act::new(action.clone(), button, consequence)
+            .hidden("as", verdict.word())
+            .hidden("fence", fence.to_string())
     };
     vec![
         act(
@@ -129,14 +138,10 @@ pub(super) async fn resolve(
     let act = async |operator: Operator, key: &Key| {
         let mistaken = |why: String| Refused::mistaken(why, "go back; nothing was done");
         let verdict: Verdict = field(&fields, "as").parse().map_err(mistaken)?;
-        let fence = match field(&fields, "fence") {
-            "" => None,
-            text => Some(Fence(
-                text.parse()
-                    .map_err(|_| mistaken(format!("{text:?} is not a fence")))?,
-            )),
-        };
-        operator.resolve(key, verdict, fence).await
+        let text = field(&fields, "fence");
+        let fence = text.parse().map(Fence);
+        let fence = fence.map_err(|_| mistaken(format!("{text:?} is not a fence")))?;
+        operator.resolve(key, verdict, Some(fence)).await
     };
     done(&screen, &key, &fields, act).await
 }
@@ -150,7 +155,16 @@ async fn done(
 ) -> Response {
     let told = async {
         let key = read_key(key)?;
-        act(screen.operator(reason(fields)?), &key).await
+        let operator = screen.operator(reason(fields)?);
+        let found = screen.state.store().look(&key).await?;
+        let found = found.as_ref().map_or("not there any more".into(), seen);
+        match field(fields, "seen") {
+            seen if seen == found => act(operator, &key).await,
+            seen => Err(Refused::conflict(
+                format!("the record is {found}; what you decided about was {seen}"),
+                "look at the record again, then decide; nothing was done",
+            )),
+        }
     };
     match told.await {
         Ok(_) => screen.lead_to(&format!("records/{key}?done=1")),

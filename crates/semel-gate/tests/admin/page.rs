@@ -47,7 +47,11 @@ impl Browser {
     async fn forget(&self) -> Ask {
         self.bed.task("t1").await;
         let key = self.bed.key().await;
-        let form = format!("csrf={}&reason=a+test", self.csrf);
+        let look =
+            Ask::get(&format!("/records/{key}")).header("Authorization", "Bearer correct-horse");
+        let fence = self.bed.told(look).await.json["fence"].to_string();
+        let seen = format!("succeeded+with+fence+{}", fence.trim_matches('"'));
+        let form = format!("csrf={}&reason=a+test&seen={seen}", self.csrf);
         let ask = post(&self.bed, &format!("/ui/records/{key}/forget")).body(form);
         ask.header("Cookie", &self.cookie)
     }

@@ -1,6 +1,6 @@
 //! In doubt and parked: somebody decides, with a reason, and it is audited.
 
-use super::bed::PageBed;
+use super::bed::{PageBed, hidden};
 use crate::support::prelude::*;
 
 async fn parked(bed: &PageBed) -> String {
@@ -62,16 +62,11 @@ async fn a_person_says_that_it_is_done() {
         page.contains("Nothing is parked."),
         "a list shows what is true now: {page}"
     );
-    let again = bed.post(&path, &[("as", "failed"), ("reason", "x")]).await;
-    assert_eq!(again.status, 409);
+    let seen = [("seen", "succeeded with fence 2"), ("fence", "1")];
+    let again = [("as", "failed"), ("reason", "x"), seen[0], seen[1]];
+    assert_eq!(bed.post(&path, &again).await.status, 409);
     let audit = bed.look("/ui/audit").await;
-    for told in [
-        why,
-        "resolve",
-        "parked → succeeded",
-        "succeeded → unchanged",
-        "by page",
-    ] {
+    for told in [why, "resolve", "parked → succeeded", "by page"] {
         assert!(audit.contains(told), "no {told} in {audit}");
     }
 }
@@ -87,6 +82,32 @@ async fn a_person_says_that_it_is_not_done_or_lets_it_run_again() {
         assert_eq!(bed.state(&key.parse().unwrap()).await, Some(state));
         bed.task("t1", "A-1").await;
         assert_eq!(bed.handler.count(), runs, "{verdict}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_was_left_open_decides_nothing_about_a_later_run() {
+    let bed = PageBed::new().await;
+    bed.task_heard("t1", "A-1", 500).await.is(200);
+    let key = bed.key().await;
+    let record = format!("/ui/records/{key}");
+    let page = bed.look(&record).await;
+    let seen = ["seen", "fence"].map(|name| (name, hidden(&page, name).unwrap()));
+    let decides = async |verb: &str, verdict: &str| {
+        let fields = [("as", verdict), ("reason", "left open"), seen[0], seen[1]];
+        bed.post(&format!("{record}/{verb}"), &fields).await
+    };
+    let parked = Some(State::Parked);
+    // Somebody else lets it run again, and it fails again.
+    let retry = [("as", "retry"), ("reason", "the first to decide")];
+    bed.acts(&format!("{record}/resolve"), &retry).await;
+    bed.task_heard("t1", "A-1", 500).await.is(200);
+    assert_eq!((bed.state(&key).await, bed.handler.count()), (parked, 2));
+    for (verb, verdict) in [("resolve", "succeeded"), ("release", ""), ("forget", "")] {
+        let said = decides(verb, verdict).await;
+        assert_eq!(said.status, 409, "{verb}: {said:?}");
+        said.tells("nothing was done");
+        assert_eq!(bed.state(&key).await, parked);
     }
 }
 

@@ -93,13 +93,18 @@ impl PageBed {
         self.look(path).await
     }
 
-    /// Sends a form of the page.
+    /// Sends a form of the page, with what its page has hidden in it.
     pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let page = self.look("/ui/routes/work").await;
-        let (_, rest) = page.split_once(r#"name="csrf" value=""#).unwrap();
-        let csrf = rest.split('"').next().unwrap();
+        let page = match path.rsplit_once('/') {
+            Some((record, _)) if path.starts_with("/ui/records/") => self.look(record).await,
+            Some(_) | None => self.look("/ui/routes/work").await,
+        };
+        let hidden =
+            |name: &str| hidden(&page, name).filter(|_| fields.iter().all(|it| it.0 != name));
+        let csrf = hidden("csrf").unwrap();
         let mut form = format!("csrf={csrf}");
-        for (name, value) in fields {
+        let seen = ["seen", "fence"].map(|name| hidden(name).map(|value| (name, value)));
+        for (name, value) in fields.iter().copied().chain(seen.into_iter().flatten()) {
             form.push_str(&format!("&{name}={}", encoded(value)));
         }
         Ask::post(path)
@@ -155,6 +160,12 @@ impl PageBed {
 }
 
 /// A value as a form has it.
+/// The value of a hidden field.
+pub(super) fn hidden<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!(r#"name="{name}" value=""#))?;
+    rest.split('"').next()
+}
+
 pub(super) fn encoded(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let written = value.bytes().map(|byte| {
