@@ -5,14 +5,18 @@ use super::Screen;
 use super::act::{Fields, field};
 use super::format::span;
 use super::routes;
-use crate::gate::RouteState;
+use crate::gate::{Gate, RouteMatch, RouteState};
 use crate::label::Digests;
 use crate::naming::{Identity, NamedRequest};
+use crate::normalize::normalize;
 use crate::operate::Refused;
+use crate::refusal;
+use crate::reply::problem::Problem;
 use axum::extract::{Form, Path};
 use axum::response::Response;
 use bytes::Bytes;
-use http::Request;
+use http::header::HOST;
+use http::{HeaderValue, Request};
 use semel::Outcome;
 use semel::protocol::{Answer, Claim, Claimed, Operation, decide};
 use semel::store::StoreExt;
@@ -40,7 +44,9 @@ pub(super) async fn try_out(
     let main = async {
         let (gate, route) = routes::found(&screen, &name)?;
         let mut tried = Tried::of(&fields);
-        tried.found = Some(match tried.request() {
+        let request = tried.request();
+        let request = request.and_then(|request| received(gate, route, request));
+        tried.found = Some(match request {
             Ok(request) => named(&screen, &gate.settings.namespace, route, &request).await?,
             Err(why) => note(Tone::Failed, &html! { (why) }),
         });
@@ -77,6 +83,31 @@ pub(super) fn form(screen: &Screen, route: &RouteState, tried: &Tried) -> Markup
         } @else {
             p.may-not { "You may look, not act: the test box is for those who may act." }
         }
+    }
+}
+
+/// The request as the gate takes it in, if it takes it in for this route.
+fn received(
+    gate: &Gate,
+    route: &RouteState,
+    request: Request<Bytes>,
+) -> Result<Request<Bytes>, String> {
+    let (mut parts, body) = request.into_parts();
+    let host = || HeaderValue::from_static("localhost");
+    parts.headers.entry(HOST).or_insert_with(host);
+    let refused = |problem: &Problem| Err(format!("The gate refuses it: {}", problem.says()));
+    let path = match normalize(&mut parts, &gate.header_rules) {
+        Ok(Some(path)) => path,
+        Ok(None) => return refused(&refusal::UNKNOWN_PATH),
+        Err(why) => return refused(&refusal::rejected(&why)),
+    };
+    match gate.find_route(&parts.method, &path) {
+        RouteMatch::Protected(it) if it.name == route.name => Ok(Request::from_parts(parts, body)),
+        RouteMatch::Protected(it) => Err(format!("It belongs to the route {}.", it.name)),
+        RouteMatch::Pass(_) => Err("It is forwarded as it is (`pass`): it has no key.".into()),
+        RouteMatch::OtherMethod => refused(&refusal::OTHER_METHOD),
+        RouteMatch::Unknown => refused(&refusal::UNKNOWN_PATH),
+        RouteMatch::Ambiguous(why) => refused(&refusal::ambiguous_path(why)),
     }
 }
 

@@ -77,6 +77,11 @@ impl Problem {
         self
     }
 
+    /// The same in a line, for people.
+    pub(crate) fn says(&self) -> String {
+        format!("{} {}: {}", self.status.as_u16(), self.title, self.detail)
+    }
+
     /// The reply of the gate itself.
     pub(crate) fn reply(&self) -> Response<Bytes> {
         let mut reply = self.response();

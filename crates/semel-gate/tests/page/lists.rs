@@ -166,6 +166,15 @@ async fn the_test_box_shows_key_and_decision_and_runs_nothing() {
         .post("/ui/routes/work", &[("method", "PO ST"), ("path", "/work")])
         .await;
     said.tells("this is not a request");
+    // What the gate would not take in for this route has no key there.
+    for (method, path, says) in [
+        ("POST", "/other", "404 No route has this path"),
+        ("post", "/work", "501 The method has lower-case letters"),
+        ("POST", "/work/%2e%2e/x", "The gate refuses it: "),
+    ] {
+        let fields = [("method", method), ("path", path)];
+        bed.post("/ui/routes/work", &fields).await.tells(says);
+    }
     assert_eq!(bed.handler.count(), 1);
 }
 
