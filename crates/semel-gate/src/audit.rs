@@ -82,11 +82,16 @@ impl Audit {
         }
     }
 
+    /// The time of this machine.
+    pub(crate) fn now(&self) -> Time {
+        self.clock.wall()
+    }
+
     /// Writes the line of an act and remembers it. Its time is set here.
     pub(crate) fn note(&self, act: AuditedAct) {
         act.log();
         let act = AuditedAct {
-            at: self.clock.wall(),
+            at: self.now(),
             ..act
         };
         let mut acts = self.lock();

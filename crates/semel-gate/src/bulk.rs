@@ -5,7 +5,8 @@ mod run;
 
 pub(crate) use run::{Desk, begin};
 
-use crate::audit::Who;
+use crate::audit::{AuditedAct, Who};
+use crate::operate::Operator;
 use semel::clock::Time;
 use semel::letter::LetterId;
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub(crate) struct Job {
     pub(crate) who: Who,
     pub(crate) begun: Time,
     pub(crate) per_second: u32,
-    pub(crate) stop: CancellationToken,
+    stop: CancellationToken,
     progress: Mutex<Progress>,
 }
 
@@ -145,6 +146,25 @@ impl Job {
 
     pub(crate) fn is_going(&self) -> bool {
         self.lock().end.is_none()
+    }
+
+    /// Somebody ends it early, and the audit says who and why.
+    pub(crate) fn stop(&self, operator: &Operator) {
+        let progress = self.progress();
+        if progress.end.is_none() {
+            let after = format!("stopped after {}", progress.done);
+            self.audit("stop", operator, &after);
+            self.stop.cancel();
+        }
+    }
+
+    /// What befalls the whole; each letter has a line of its own.
+    fn audit(&self, act: &'static str, operator: &Operator, after: &str) {
+        operator.audit().note(AuditedAct {
+            before: format!("{} of {}", self.kind.word(), self.about),
+            after: after.into(),
+            ..AuditedAct::new(act, operator.who())
+        });
     }
 
     fn gathered(&self, letters: Vec<LetterId>) -> Arc<Vec<LetterId>> {

@@ -206,6 +206,38 @@ impl Disposition {
         }
     }
 
+    /// Whether the work may have run because of this delivery.
+    #[must_use]
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::Ran(_)
+            | Self::Unrecorded(_)
+            | Self::Unread
+            | Self::Retryable(_)
+            | Self::Running { .. }
+            | Self::Stale
+            | Self::Parked
+            | Self::Store(_) => true,
+            Self::Letter(why) | Self::NotKept(why, _) => match why {
+                Undelivered::Failed(_) | Undelivered::Parked(_) => true,
+                Undelivered::Exhausted(it) => it.may_have_run(),
+                Undelivered::FailedBefore(_)
+                | Undelivered::ParkedBefore
+                | Undelivered::Mismatched
+                | Undelivered::Invalid(_) => false,
+            },
+            Self::Replayed(_)
+            | Self::Busy { .. }
+            | Self::NotYet { .. }
+            | Self::Full { .. }
+            | Self::Mismatched
+            | Self::Invalid(_)
+            | Self::Fault(_)
+            | Self::FaultNotLanded(_)
+            | Self::NoRoom => false,
+        }
+    }
+
     /// Why a person should look at it: it can have no key, or is parked.
     #[must_use]
     pub fn warning(&self) -> Option<String> {

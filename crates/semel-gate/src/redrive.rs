@@ -31,6 +31,9 @@ use std::sync::Arc;
 const NO_CREDENTIALS: &str = "a letter keeps no credentials (Authorization, Cookie), so the handler got this redrive \
                               without them: let it take what comes from this gate, or let the sender deliver again";
 
+const SUCCEEDED: &str = "it succeeded";
+const HAD_SUCCEEDED: &str = "it had succeeded already: nothing was run";
+
 /// A letter, ready to be run again.
 struct Redrive {
     letter: Letter,
@@ -56,6 +59,8 @@ enum Plan {
 /// What the record of a letter's work allows.
 enum Readiness {
     Run,
+    /// It had ended or was parked, and may run once more: by this redrive, or by the next delivery.
+    RunAgain,
     /// It was running: whether it still is, by its lease, is for the store to say when it is asked for a claim.
     RunUnlessBusy,
     /// It succeeded meanwhile.
@@ -125,8 +130,10 @@ async fn attempt(
     }
     note(gate, &id).await?;
     let mut flow = redrive.flow;
-    match readiness(gate, &key, by).await? {
-        Readiness::Run => {}
+    let readiness = readiness(gate, &key, by).await?;
+    let made_claimable = matches!(readiness, Readiness::RunAgain);
+    match readiness {
+        Readiness::Run | Readiness::RunAgain => {}
         Readiness::RunUnlessBusy => flow.duplicates = Some(Duplicates::Reject),
         Readiness::Close => return had_succeeded(gate, &id, &key).await,
     }
@@ -137,7 +144,7 @@ async fn attempt(
         return Err(running(&key));
     }
     log(&flow, &disposition);
-    told(gate, &disposition, &id, &key).await
+    told(gate, &disposition, made_claimable, &id, &key).await
 }
 
 // === Planning ===
@@ -182,7 +189,8 @@ async fn note(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
 async fn readiness(gate: &Gate, key: &Key, by: Bytes) -> Result<Readiness, Refused> {
     // Also when there is nothing to change: what this process remembers of the key is dropped.
     match gate.semel.redrive(key, by).await? {
-        Acted::Applied | Acted::Gone(None | Some(State::Waiting)) => Ok(Readiness::Run),
+        Acted::Applied => Ok(Readiness::RunAgain),
+        Acted::Gone(None | Some(State::Waiting)) => Ok(Readiness::Run),
         Acted::Gone(Some(State::Running)) => Ok(Readiness::RunUnlessBusy),
         Acted::Gone(Some(State::Succeeded)) => Ok(Readiness::Close),
         Acted::Refused | Acted::Gone(Some(State::Parked | State::Failed)) => Err(running(key)),
@@ -242,14 +250,21 @@ fn log(flow: &Flow, disposition: &Disposition) {
 async fn told(
     gate: &Gate,
     disposition: &Disposition,
+    made_claimable: bool,
     id: &LetterId,
     key: &Key,
 ) -> Result<Value, Refused> {
     let (outcome, status) = (disposition.word(), disposition.handler_status());
+    let ran = disposition.may_have_run();
+    let promise = (ran || made_claimable).then_some(VOID);
     if disposition.has_succeeded() {
         close(gate, id).await?;
-        let mut told = closed(id, key, outcome, status, "it succeeded");
-        set(&mut told, "promise", VOID.into());
+        let says = if ran { SUCCEEDED } else { HAD_SUCCEEDED };
+        let mut told = closed(id, key, outcome, status, says);
+        set(&mut told, "ran", ran.into());
+        if let Some(promise) = promise {
+            set(&mut told, "promise", promise.into());
+        }
         return Ok(told);
     }
     let refused = if let Disposition::Store(error) = disposition {
@@ -258,8 +273,12 @@ async fn told(
         let key = key.to_string();
         stays(disposition).with("status", status).with("key", key)
     };
+    let refused = match promise {
+        Some(promise) => refused.with("promise", promise),
+        None => refused,
+    };
     Err(refused
-        .with("promise", VOID)
+        .with("ran", ran)
         .with("outcome", outcome)
         .with("letter", id.to_string()))
 }
@@ -280,8 +299,7 @@ async fn close(gate: &Gate, id: &LetterId) -> Result<(), Refused> {
 
 async fn had_succeeded(gate: &Gate, id: &LetterId, key: &Key) -> Result<Value, Refused> {
     close(gate, id).await?;
-    let says = "it had succeeded already: nothing was run";
-    Ok(closed(id, key, "succeeded", None, says))
+    Ok(closed(id, key, "succeeded", None, HAD_SUCCEEDED))
 }
 
 /// What is not known of a letter whose record is gone.

@@ -8,6 +8,7 @@ use crate::redrive::{Foreseen, IfUnknown, foresee, redrive};
 use http::StatusCode;
 use semel::letter::LetterId;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -16,6 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How many letters of a job are in hand at once: slow handlers must not stop the rest, nor be buried.
 const IN_HAND_MAX: usize = 8;
+
+/// How often in a row the store, or the gate, cannot be asked before a job ends: once may be the matter of one letter.
+const AWAY_IN_A_ROW_MAX: u32 = 3;
 
 /// What a job works with.
 #[derive(Clone, Debug)]
@@ -54,6 +58,9 @@ pub(crate) fn begin(
         stop: CancellationToken::new(),
         progress: std::sync::Mutex::default(),
     })?;
+    if kind != JobKind::DryRun {
+        job.audit("begin", &desk.operator, "begun");
+    }
     let own = Arc::clone(&job);
     drop(tokio::spawn(async move {
         let end = work(&own, &desk, selection).await;
@@ -71,6 +78,12 @@ async fn work(job: &Arc<Job>, desk: &Desk, selection: Selection) -> JobEnd {
     let mut ticks = interval(Duration::from_secs(1) / job.per_second);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut in_hand: JoinSet<Result<(), Refused>> = JoinSet::new();
+    let mut away = 0;
+    let mut ended = |done: Result<(), Refused>| {
+        away = if done.is_err() { away + 1 } else { 0 };
+        let refused = done.err().filter(|_| away >= AWAY_IN_A_ROW_MAX)?;
+        Some(JobEnd::Broken(refused.to_string()))
+    };
     let mut end = JobEnd::Done;
     for letter in letters.iter().copied() {
         let paced = job.kind != JobKind::DryRun;
@@ -80,9 +93,10 @@ async fn work(job: &Arc<Job>, desk: &Desk, selection: Selection) -> JobEnd {
             () = tokio::task::yield_now(), if !paced => {}
         }
         if in_hand.len() >= IN_HAND_MAX
-            && let Some(Ok(Err(refused))) = in_hand.join_next().await
+            && let Some(Ok(done)) = in_hand.join_next().await
+            && let Some(broken) = ended(done)
         {
-            end = JobEnd::Broken(refused.to_string());
+            end = broken;
         }
         if job.stop.is_cancelled() && end == JobEnd::Done {
             end = JobEnd::Stopped;
@@ -97,10 +111,11 @@ async fn work(job: &Arc<Job>, desk: &Desk, selection: Selection) -> JobEnd {
         in_hand.spawn(async move { one(&job, &desk, letter).await });
     }
     while let Some(done) = in_hand.join_next().await {
-        if let Ok(Err(refused)) = done
+        if let Ok(done) = done
+            && let Some(broken) = ended(done)
             && end == JobEnd::Done
         {
-            end = JobEnd::Broken(refused.to_string());
+            end = broken;
         }
     }
     end
@@ -115,20 +130,42 @@ async fn gather(desk: &Desk, selection: Selection) -> Result<Vec<LetterId>, seme
             heads.into_iter().map(|head| head.id).collect()
         }
     };
+    // A form may name a letter twice; the order stays.
+    let mut seen = HashSet::new();
+    letters.retain(|letter| seen.insert(*letter));
     letters.truncate(LETTERS_MAX);
     Ok(letters)
 }
 
-/// Does one letter.
+/// Does one letter, and counts it.
 ///
 /// # Errors
-/// When there is no use in going on: the store is away, or the gate drains.
+/// When the store is away, or the gate drains, or what became of its last run still waits for the store.
 async fn one(job: &Job, desk: &Desk, letter: LetterId) -> Result<(), Refused> {
+    match done(job, desk, letter).await {
+        Ok(became) => {
+            job.count(letter, became.word, became.stays);
+            Ok(())
+        }
+        Err(refused) => {
+            let why = Some(refused.error.clone());
+            job.count(
+                letter,
+                "could not be looked at or recorded just now: they stay",
+                why,
+            );
+            Err(refused)
+        }
+    }
+}
+
+async fn done(job: &Job, desk: &Desk, letter: LetterId) -> Result<Became, Refused> {
     let id = letter.to_string();
-    let became = match (job.kind, &desk.gate) {
+    Ok(match (job.kind, &desk.gate) {
         (JobKind::Discard, _) => discarded(desk.operator.discard(&id).await)?,
         (JobKind::DryRun, Some(gate)) => {
-            let foreseen = foresee(gate, &desk.operator, &id, IfUnknown::Refuse).await?;
+            let now = desk.census.now();
+            let foreseen = foresee(gate, &desk.operator, &id, IfUnknown::Refuse, now).await?;
             Became::foreseen(foreseen)
         }
         (JobKind::Redrive { run_again }, Some(gate)) => {
@@ -144,9 +181,7 @@ async fn one(job: &Job, desk: &Desk, letter: LetterId) -> Result<(), Refused> {
             redriven(told.await.unwrap_or_else(|_| Err(broken())))?
         }
         (JobKind::DryRun | JobKind::Redrive { .. }, None) => Became::new("need a gate"),
-    };
-    job.count(letter, became.word, became.stays);
-    Ok(())
+    })
 }
 
 fn broken() -> Refused {
@@ -165,7 +200,9 @@ fn discarded(told: Result<Value, Refused>) -> Result<Became, Refused> {
 
 fn redriven(told: Result<Value, Refused>) -> Result<Became, Refused> {
     match told {
-        Ok(told) if told.get("promise").is_some() => Ok(Became::new("ran and succeeded")),
+        Ok(told) if told.get("ran").and_then(Value::as_bool) == Some(true) => {
+            Ok(Became::new("ran and succeeded"))
+        }
         Ok(_) => Ok(Became::new("were only closed: they had succeeded before")),
         Err(refused) if refused.status == StatusCode::NOT_FOUND => {
             Ok(Became::new("were closed already"))
@@ -176,13 +213,13 @@ fn redriven(told: Result<Value, Refused>) -> Result<Became, Refused> {
 
 /// A letter that stays is counted; a store that is away ends the job.
 fn stopped_by(refused: Refused) -> Result<Became, Refused> {
-    if refused.status == StatusCode::SERVICE_UNAVAILABLE {
-        return Err(refused);
-    }
-    let word = if refused.details.contains_key("promise") {
-        "ran and did not succeed: they stay"
-    } else {
-        "were refused and stay: nothing was run"
+    let outcome = refused.details.get("outcome").and_then(Value::as_str);
+    let ran = refused.details.get("ran").and_then(Value::as_bool);
+    let word = match (ran, outcome) {
+        _ if refused.status == StatusCode::SERVICE_UNAVAILABLE => return Err(refused),
+        (_, Some("running" | "busy")) => "are running: they stay",
+        (Some(true), _) => "ran and did not succeed: they stay",
+        (Some(false) | None, _) => "were refused and stay: nothing was run",
     };
     Ok(Became {
         word,
@@ -208,5 +245,27 @@ impl Became {
 
     const fn foreseen(foreseen: Foreseen) -> Self {
         Self::new(foreseen.says())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_ran_is_said_to_have_run() {
+        let stays = |refused: Refused| stopped_by(refused).map(|became| became.word);
+        let conflict = || Refused::conflict("it stays", "wait");
+        let not_due = conflict().with("outcome", "not_yet").with("ran", false);
+        assert_eq!(
+            stays(not_due).unwrap(),
+            "were refused and stay: nothing was run"
+        );
+        let running = conflict().with("outcome", "running");
+        assert_eq!(stays(running).unwrap(), "are running: they stay");
+        let failed = conflict().with("outcome", "failed").with("ran", true);
+        assert_eq!(stays(failed).unwrap(), "ran and did not succeed: they stay");
+        let away = Refused::new(StatusCode::SERVICE_UNAVAILABLE, "away", "wait");
+        assert!(stays(away).is_err());
     }
 }

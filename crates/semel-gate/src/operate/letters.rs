@@ -8,7 +8,7 @@ use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::protocol::State;
-use semel::store::{Cursor, Letters};
+use semel::store::{Cursor, Letters, StoreExt};
 use serde_json::{Map, Value, json};
 
 /// The shortest beginning of an id that stands for it.
@@ -69,9 +69,10 @@ impl Operator {
     /// duplicate does not bring it back while its record stays as it is.
     ///
     /// # Errors
-    /// When there is none, or those of the store.
+    /// When there is none, its work is running, or those of the store.
     pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
+        self.not_running(&letter).await?;
         let closed = self.letter_store().mark(&letter.id, Mark::Closed).await;
         let after = match &closed {
             Ok(Marked::Applied) => "discarded",
@@ -95,6 +96,22 @@ impl Operator {
                          record (`semel records resolve` or `forget`) a duplicate may run or be kept as a letter",
             })),
             Marked::Gone => Err(no_letter()),
+        }
+    }
+
+    /// What runs may yet succeed, or fail and be kept again: who discards it now does not know what they throw away.
+    async fn not_running(&self, letter: &Letter) -> Result<(), Refused> {
+        let record = self.store().look(&letter.work_key()).await?;
+        let now = self.audit().now();
+        match record {
+            Some(record) if record.state == State::Running && record.lease_until > now => {
+                Err(Refused::conflict(
+                    "its work is running",
+                    "wait for its end, then look again; nothing was done, the letter stays",
+                )
+                .with("outcome", "running"))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

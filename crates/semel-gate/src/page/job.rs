@@ -48,6 +48,7 @@ pub(super) async fn show(
         h1 { (title(&job)) }
         @if job.is_going() {
             (live("progress", &screen.to(&format!("letters/jobs/{id}?live=true")), PROGRESS_SECONDS, &inside))
+            div.card { (stops(&screen, id).form(&screen.visitor)) }
         } @else {
             (inside)
         }
@@ -85,7 +86,7 @@ fn title(job: &Job) -> String {
 fn inside(screen: &Screen, job: &Arc<Job>) -> Markup {
     let progress = job.progress();
     html! {
-        (how_far(screen, job, &progress))
+        (how_far(job, &progress))
         (counts(job, &progress))
         @if !progress.notes.is_empty() {
             h2 { "Letters that stay" }
@@ -102,7 +103,7 @@ fn inside(screen: &Screen, job: &Arc<Job>) -> Markup {
     }
 }
 
-fn how_far(screen: &Screen, job: &Job, progress: &Progress) -> Markup {
+fn how_far(job: &Job, progress: &Progress) -> Markup {
     let Some(letters) = &progress.letters else {
         return html! { p.lead { "Gathering the letters…" } };
     };
@@ -124,11 +125,19 @@ fn how_far(screen: &Screen, job: &Job, progress: &Progress) -> Markup {
             p.lead {
                 "It goes on when this page is closed, not when the process ends. Without JavaScript, reload to see more."
             }
-            (Act::new(screen.to(&format!("letters/jobs/{}/stop", job.id)), "Stop", html! {
-                p { "Letters in hand are finished, the others stay as they are." }
-            }).form(&screen.visitor))
         }
     }
+}
+
+/// Outside what is live: whoever is about to say why must not be interrupted.
+fn stops(screen: &Screen, id: u64) -> Act {
+    let consequence = html! { p { "Letters in hand are finished, the others stay as they are." } };
+    Act::new(
+        screen.to(&format!("letters/jobs/{id}/stop")),
+        "Stop",
+        consequence,
+    )
+    .reason()
 }
 
 fn counts(job: &Job, progress: &Progress) -> Markup {
@@ -199,13 +208,15 @@ pub(super) async fn discard(screen: Screen, Path(id): Path<u64>, Form(fields): F
     follow(&screen, id, &fields, JobKind::Discard)
 }
 
-pub(super) async fn stop(screen: Screen, Path(id): Path<u64>) -> Response {
-    match screen.state.jobs.get(id) {
-        Some(job) => {
-            job.stop.cancel();
-            screen.lead_to(&format!("letters/jobs/{id}"))
-        }
-        None => screen.refuse("letters", &gone()),
+pub(super) async fn stop(screen: Screen, Path(id): Path<u64>, Form(fields): Fields) -> Response {
+    let stopped = || {
+        let job = screen.state.jobs.get(id).ok_or_else(gone)?;
+        job.stop(&screen.operator(reason(&fields)?));
+        Ok::<_, Refused>(())
+    };
+    match stopped() {
+        Ok(()) => screen.lead_to(&format!("letters/jobs/{id}")),
+        Err(why) => screen.refuse("letters", &why),
     }
 }
 

@@ -29,7 +29,7 @@ async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
     let letter = operator.find(id).await?;
     let id = letter.id.to_string();
     let foreseen = match &screen.state.gate {
-        Some(gate) => Some(foresee(gate, &operator, &id, IfUnknown::Refuse).await?),
+        Some(gate) => Some(foresee(gate, &operator, &id, IfUnknown::Refuse, screen.now()).await?),
         None => None,
     };
     let kept = operator.head_of(&letter.id).await?;

@@ -4,7 +4,8 @@ use super::{IfUnknown, Plan, plan, prepare};
 use crate::gate::Gate;
 use crate::operate::{Operator, Refused};
 use http::StatusCode;
-use semel::protocol::State;
+use semel::clock::Time;
+use semel::protocol::{Record, State};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub(crate) enum Foreseen {
     Closes,
     /// Whether its work took effect is unknown: it would run only if it may run again.
     NeedsRunAgain,
+    /// It failed, and its next run is not due yet.
+    NotDue,
     /// It is running.
     IsRunning,
     /// Its key is known with other work by now.
@@ -40,8 +43,9 @@ pub(crate) async fn foresee(
     operator: &Operator,
     id: &str,
     if_unknown: IfUnknown,
+    now: Time,
 ) -> Result<Foreseen, Refused> {
-    match look(gate, operator, id, if_unknown).await {
+    match look(gate, operator, id, if_unknown, now).await {
         Ok(foreseen) => Ok(foreseen),
         Err(refused) => Foreseen::of_refusal(refused),
     }
@@ -52,22 +56,39 @@ async fn look(
     operator: &Operator,
     id: &str,
     if_unknown: IfUnknown,
+    now: Time,
 ) -> Result<Foreseen, Refused> {
     let letter = operator.find(id).await?;
     let (redrive, record) = prepare::prepare(gate, letter).await?;
     match plan(gate, &redrive, record.as_ref(), if_unknown).await? {
         Plan::Close(_) => Ok(Foreseen::Closes),
-        // Its lease may have lapsed; then it would run. Nobody but the store can say so.
-        Plan::Run if record.is_some_and(|record| record.state == State::Running) => {
-            Ok(Foreseen::IsRunning)
-        }
-        Plan::Run => Ok(Foreseen::Runs),
+        Plan::Run => Ok(Foreseen::of_record(record.as_ref(), now)),
     }
 }
 
 // === impl Foreseen ===
 
 impl Foreseen {
+    /// What becomes of work that may run, for all that a redrive is asked.
+    fn of_record(record: Option<&Record>, now: Time) -> Self {
+        let Some(record) = record else {
+            return Self::Runs;
+        };
+        match record.state {
+            // Its lease may have lapsed; then it would run. Nobody but the store can say so.
+            State::Running => Self::IsRunning,
+            State::Waiting
+                if record
+                    .lease_until
+                    .max(record.acts_until.unwrap_or_default())
+                    > now =>
+            {
+                Self::NotDue
+            }
+            State::Waiting | State::Parked | State::Failed | State::Succeeded => Self::Runs,
+        }
+    }
+
     fn of_refusal(refused: Refused) -> Result<Self, Refused> {
         let outcome = refused.details.get("outcome").and_then(Value::as_str);
         Ok(match (outcome, refused.status) {
@@ -91,6 +112,9 @@ impl Foreseen {
                 "would be refused without \u{201c}run again\u{201d}: their record is gone, or they were redriven before, so \
                  nobody here knows whether they took effect"
             }
+            Self::NotDue => {
+                "would be refused for now: they failed a moment ago, and their next run is not due yet"
+            }
             Self::IsRunning => {
                 "are running now: they would be refused, unless their lease has lapsed by then"
             }
@@ -102,5 +126,38 @@ impl Foreseen {
             Self::Gone => "are closed already",
             Self::Unreadable => "cannot be read, and stay as they are",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use semel::Fingerprint;
+    use semel::protocol::{Fence, Owner};
+
+    #[test]
+    fn a_pause_is_foreseen_and_so_is_a_run_that_may_still_act() {
+        let waiting = |lease_until: u64, acts_until: Option<u64>| Record {
+            fingerprint: Fingerprint::of(b"x"),
+            state: State::Waiting,
+            attempts: 1,
+            doubts: 0,
+            in_doubt: false,
+            acts_until: acts_until.map(Time),
+            born: Fence(1),
+            fence: Fence(1),
+            owner: Owner([0; 16]),
+            lease_until: Time(lease_until),
+            expires_at: Time(1_000),
+            result: None,
+            label: bytes::Bytes::new(),
+            history: Vec::new(),
+        };
+        let of = |record: Record| Foreseen::of_record(Some(&record), Time(10));
+        assert_eq!(of(waiting(10, None)), Foreseen::Runs);
+        assert_eq!(of(waiting(11, None)), Foreseen::NotDue);
+        assert_eq!(of(waiting(0, Some(11))), Foreseen::NotDue);
+        assert_eq!(of(waiting(0, Some(10))), Foreseen::Runs);
+        assert_eq!(Foreseen::of_record(None, Time(10)), Foreseen::Runs);
     }
 }

@@ -161,7 +161,8 @@ async fn some_letters_of_a_group_are_discarded() {
         .collect();
     assert_eq!(left, [ids[1].clone(), ids[3].clone()]);
     bed.sees("/ui/letters", "<strong>2</strong>").await;
-    let again = bed.post(&format!("{tried}/stop"), &[]).await;
+    let again = [("reason", "it has ended")];
+    let again = bed.post(&format!("{tried}/stop"), &again).await;
     assert_eq!(again.status, 303);
     let none = bed.post("/ui/letters/try", &[]).await;
     assert_eq!(none.status, 400);
@@ -189,10 +190,21 @@ async fn an_act_on_many_is_throttled_and_can_be_stopped() {
         .post(&format!("{path}/redrive"), &[("reason", "x")])
         .await;
     assert_eq!(early.status, 409);
-    bed.acts(&format!("{path}/stop"), &[]).await;
+    let stop = format!("{path}/stop");
+    assert_eq!(bed.post(&stop, &[]).await.status, 400, "it needs a reason");
+    bed.acts(&stop, &[("reason", "wrong ones")]).await;
     let page = bed.sees(&path, ">stopped<").await;
     assert!(page.contains("of <strong>5</strong> letters"), "{page}");
     assert!(bed.letters().await.len() >= 2);
+    let audit = bed.look("/ui/audit").await;
+    for told in [
+        "begun",
+        "stopped after",
+        "wrong ones",
+        "discard of 5 letters",
+    ] {
+        assert!(audit.contains(told), "no {told} in {audit}");
+    }
 }
 
 #[tokio::test]
@@ -218,4 +230,37 @@ async fn one_letter_is_redriven_from_its_own_page() {
     let key = bed.key().await;
     let record = bed.look(&format!("/ui/records/{key}")).await;
     assert!(record.contains("fixed"), "{record}");
+}
+
+#[tokio::test]
+async fn what_runs_is_neither_discarded_nor_an_end_of_the_job() {
+    let bed = PageBed::new().await;
+    for order in ["A-1", "A-2"] {
+        bed.task_heard(order, order, 422).await.is(200);
+    }
+    let page = bed.sees("/ui/letters", "<strong>2</strong>").await;
+    let id = group(&page, "422");
+    let all = tried(&bed, &[("group", &id)]).await;
+    let held = bed.letters().await[0].id.to_string();
+    let first = tried(&bed, &[("letter", &held), ("letter", &held)]).await;
+    let page = bed.look(&first).await;
+    assert!(page.contains("<b>1</b> would run"), "named twice: {page}");
+    bed.handler.will(Act::Hold(Say::new(200, "done")));
+    let fields = [("reason", "fixed"), ("per_second", "100")];
+    let first = bed.acts(&format!("{first}/redrive"), &fields).await;
+    let key = bed.letters().await[0].key.unwrap();
+    let running = async || bed.state(&key).await == Some(State::Running);
+    until("it is running", running).await;
+
+    let discard = format!("/ui/letters/{held}/discard");
+    let said = bed.post(&discard, &[("reason", "too late")]).await;
+    assert_eq!(said.status, 409);
+    said.tells("its work is running");
+    let page = does(&bed, &all, "redrive", &fields).await;
+    assert!(page.contains("<b>1</b> are running: they stay"), "{page}");
+    assert!(page.contains("<b>1</b> ran and succeeded"), "{page}");
+    bed.handler.go();
+    let page = bed.sees(&first, ">done<").await;
+    assert!(page.contains("<b>1</b> ran and succeeded"), "{page}");
+    assert!(bed.letters().await.is_empty());
 }
