@@ -6,11 +6,12 @@
 
 mod foresee;
 mod prepare;
+mod refusals;
 
 pub(crate) use foresee::{Foreseen, foresee};
 
 use crate::audit::{AuditedAct, Redriven};
-use crate::disposition::{Disposition, Undelivered};
+use crate::disposition::Disposition;
 use crate::flow::Flow;
 use crate::gate::{Gate, Phase};
 use crate::letters::status::{self, LetterStatus};
@@ -19,17 +20,14 @@ use crate::operate::letters::no_letter;
 use crate::operate::{Operator, Refused, VOID, set};
 use bytes::Bytes;
 use http::StatusCode;
+use refusals::{other_work, ran_under_its_own, running, stays, unknown};
 use semel::Key;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterId, Mark, Marked, Standing};
 use semel::protocol::{Acted, Record, State};
-use semel::work::{Duplicates, FailureKind};
+use semel::work::Duplicates;
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// What a handler that asks for credentials does not get from a redrive.
-const NO_CREDENTIALS: &str = "a letter keeps no credentials (Authorization, Cookie), so the handler got this redrive \
-                              without them: let it take what comes from this gate, or let the sender deliver again";
 
 const SUCCEEDED: &str = "it succeeded";
 const HAD_SUCCEEDED: &str = "it had succeeded already: nothing was run";
@@ -204,39 +202,6 @@ async fn under_taken(gate: &Gate, letter: &Letter) -> Result<Option<LetterStatus
     Ok(status::under_taken(gate.letters.as_ref(), &head).await?)
 }
 
-fn ran_under_its_own(key: &Key, state: State) -> Refused {
-    let word = state.word();
-    Refused::conflict(
-        format!(
-            "this work was delivered again since, and runs under the delivery's own key, where it is {word}; \
-             nothing was run, the letter stays"
-        ),
-        "look at that record (`semel records show`): once it succeeds, by its sender, `semel records resolve` or the \
-         letter that was kept for it, this letter is closed, too; or forget that record first (`semel records \
-         forget`), then redrive",
-    )
-    .with("outcome", word)
-    .with("key", key.to_string())
-}
-
-fn other_work(key: &Key) -> Refused {
-    Refused::conflict(
-        "the key of this letter is known with another payload by now",
-        "forget that record first (`semel records forget`), or discard the letter; nothing was run",
-    )
-    .with("outcome", "mismatched")
-    .with("key", key.to_string())
-}
-
-fn running(key: &Key) -> Refused {
-    Refused::conflict(
-        "it is running",
-        "wait for its end, then look (`semel records show`); nothing was run by this redrive, the letter stays",
-    )
-    .with("outcome", "running")
-    .with("key", key.to_string())
-}
-
 /// The log line of any delivery, with the handler's status, if it was heard.
 fn log(flow: &Flow, disposition: &Disposition) {
     let status = disposition.handler_status();
@@ -302,95 +267,9 @@ async fn had_succeeded(gate: &Gate, id: &LetterId, key: &Key) -> Result<Value, R
     Ok(closed(id, key, "succeeded", None, HAD_SUCCEEDED))
 }
 
-/// What is not known of a letter whose record is gone.
-fn unknown(letter: &Letter, key: &Key) -> Refused {
-    let what = if letter.redriven {
-        "it was redriven before".to_owned()
-    } else {
-        let (reason, fence) = (letter.reason.word(), letter.fence);
-        format!("it was kept as {reason} under fence {fence}")
-    };
-    Refused::conflict(
-        format!(
-            "whether this work took effect is unknown: {what}, and its record is gone, so what became of it since \
-             is remembered nowhere; nothing was run, the letter stays"
-        ),
-        "find out first; if it did not take effect, or may take effect twice, redrive it with --run-again \
-         (?run_again=true); otherwise discard the letter",
-    )
-    .with("outcome", "unknown")
-    .with("key", key.to_string())
-}
-
 fn closed(id: &LetterId, key: &Key, outcome: &str, status: Option<u16>, says: &str) -> Value {
     json!({
         "act": "redrive", "letter": id.to_string(), "key": key.to_string(), "outcome": outcome,
         "status": status, "closed": true, "says": format!("{says}; the letter is closed"),
     })
-}
-
-/// Why a letter stays.
-fn stays(disposition: &Disposition) -> Refused {
-    const FIND_OUT: &str =
-        "find out, then resolve its record (`semel records resolve`) or redrive it again";
-    let (error, what_to_do) = match disposition {
-        Disposition::Ran(_)
-        | Disposition::Replayed(_)
-        | Disposition::Letter(Undelivered::Failed(_) | Undelivered::FailedBefore(_)) => (
-            "it failed for good again",
-            "fix the handler, then redrive it again, or discard the letter",
-        ),
-        Disposition::Retryable(failed) | Disposition::Letter(Undelivered::Parked(failed))
-            if failed.failure.kind == FailureKind::InDoubt =>
-        {
-            ("it may or may not have taken effect", FIND_OUT)
-        }
-        Disposition::Letter(Undelivered::Parked(_)) => (
-            "it failed again and is parked",
-            "fix the handler, then redrive it again, or resolve its record",
-        ),
-        Disposition::Retryable(_) => ("it failed again", "fix the handler, then redrive it again"),
-        Disposition::Unrecorded(_) => (
-            "it ran, and its record is still being written",
-            "redrive it again later: when it is recorded, that closes the letter and runs nothing",
-        ),
-        Disposition::Unread => (
-            "it ran, and whether its transaction committed cannot be read yet",
-            "redrive it again later: if it committed, that closes the letter and runs nothing",
-        ),
-        Disposition::Running { .. } | Disposition::Busy { .. } => {
-            ("it is running", "wait for its end, then redrive it again")
-        }
-        Disposition::NotYet { .. } => ("its next run is not due yet", "redrive it again later"),
-        Disposition::Full { .. } => (
-            "too much work is in hand",
-            "nothing was run; redrive it again later",
-        ),
-        Disposition::Parked | Disposition::Letter(Undelivered::ParkedBefore) => (
-            "it is parked: it may or may not have taken effect",
-            "find out, then resolve its record or redrive it again",
-        ),
-        Disposition::Mismatched | Disposition::Letter(Undelivered::Mismatched) => (
-            "its key is known with another payload",
-            "forget that record first, or discard the letter; nothing was run",
-        ),
-        Disposition::Stale => (
-            "its run was overtaken by another run or an operator",
-            "look at its record (`semel records show`)",
-        ),
-        Disposition::Store(_)
-        | Disposition::NoRoom
-        | Disposition::Invalid(_)
-        | Disposition::Fault(_)
-        | Disposition::FaultNotLanded(_)
-        | Disposition::Letter(Undelivered::Invalid(_) | Undelivered::Exhausted(_))
-        | Disposition::NotKept(..) => ("it was not run", "redrive it again later"),
-    };
-    let status = disposition.handler_status();
-    let what_to_do = match status {
-        Some(401 | 403) => format!("{NO_CREDENTIALS}; {what_to_do}"),
-        Some(_) | None => what_to_do.to_owned(),
-    };
-    let status = status.map_or_else(String::new, |status| format!(" (status {status})"));
-    Refused::conflict(format!("{error}{status}; the letter stays"), what_to_do)
 }

@@ -2,6 +2,7 @@
 //! done.
 
 mod answer;
+mod sections;
 mod sentence;
 mod timeline;
 
@@ -9,7 +10,6 @@ pub(super) use answer::quoted;
 
 use super::Screen;
 use super::act::{self, read_key};
-use super::format::{clock, shortened, span, whole};
 use super::rows::about;
 use super::screen::tone;
 use crate::audit::AuditedAct;
@@ -20,11 +20,10 @@ use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use semel::Key;
-use semel::clock::Time;
 use semel::letter::{LetterId, Reason};
-use semel::protocol::{Record, State, StepRecord};
+use semel::protocol::{Record, StepRecord};
 use semel::store::StoreExt;
-use semel_ui::{Markup, Tone, copyable, copyable_text, facts, html, note, state};
+use semel_ui::{Markup, Tone, copyable_text, html, note, state};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -196,97 +195,6 @@ impl Work {
                     @if record.in_doubt && record.state.ending().is_none() { " " (state(Tone::Doubt, "in doubt")) }
                 }
                 None => (state(Tone::Busy, "not remembered")),
-            }
-        }
-    }
-
-    fn facts(&self, now: Time) -> Markup {
-        let label = &self.label;
-        let text = |text: &str| html! { @if text.is_empty() { "–" } @else { (text) } };
-        let mut rows = vec![
-            ("route", text(self.route())),
-            ("delivered by", text(&label.source)),
-            ("first run at", text(&label.gate)),
-            ("first delivery", text(&label.id)),
-            ("from", text(&label.from)),
-            ("trace", text(label.trace_id().unwrap_or_default())),
-        ];
-        if let Some(record) = &self.record {
-            let kept = match record.state {
-                State::Parked => "until somebody decides".into(),
-                State::Running | State::Succeeded | State::Failed | State::Waiting => {
-                    span(record.expires_at.since(now))
-                }
-            };
-            rows.push(("runs", html! { (record.attempts) }));
-            rows.push(("ended in doubt", html! { (record.doubts) }));
-            rows.push(("fence", html! { code { (record.fence) } }));
-            rows.push(("kept for", html! { (kept) }));
-        }
-        html! {
-            div.card {
-                (facts(&rows))
-                dl {
-                    @for (name, value) in &label.parts { dt { (name) } dd { (copyable(value)) } }
-                    dt { "key" } dd { (copyable(&self.key.to_string())) }
-                    @if let Some(record) = &self.record {
-                        dt { "fingerprint" } dd { (copyable(&record.fingerprint.to_string())) }
-                        @if label == &Label::default() && !record.label.is_empty() {
-                            dt { "label" } dd { code { (String::from_utf8_lossy(&record.label)) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn steps(&self) -> Markup {
-        html! {
-            @if !self.steps.is_empty() {
-                h2 { "Steps" }
-                ul {
-                    @for (name, step) in &self.steps {
-                        li {
-                            b { (name) } ": "
-                            @match &step.result {
-                                Some(_) => (state(Tone::Ran, "done")),
-                                None => (state(Tone::Doubt, "begun, and not said to be done")),
-                            }
-                            " " small { "by the run with fence " (step.fence) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn acts(&self, now: Time) -> Markup {
-        html! {
-            @if !self.acts.is_empty() {
-                h2 { "Acts on it, through this process" }
-                ul {
-                    @for act in &self.acts {
-                        li {
-                            time.mono datetime=(whole(act.at)) { (clock(act.at, now)) } " " b { (act.act) } ": "
-                            (act.before) " → " (act.after) ", by " (act.who.by)
-                            @if !act.who.why.is_empty() { ": " q { (act.who.why) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn letters(&self, screen: &Screen) -> Markup {
-        html! {
-            @if !self.letters.is_empty() {
-                h2 { "Letters" }
-                ul {
-                    @for id in &self.letters {
-                        @let id = id.to_string();
-                        li { a href=(screen.to(&format!("letters/{id}"))) { "letter " (shortened(&id, 12)) } }
-                    }
-                }
             }
         }
     }
