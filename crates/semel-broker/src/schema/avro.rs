@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
 /// How deep values may lie in one another: a schema may hold itself.
-const DEPTH_MAX: usize = 100;
+const DEPTH_MAX: usize = 256;
 
 /// A schema; its types refer to one another by their places.
 #[derive(Debug)]
@@ -50,6 +50,15 @@ struct Field {
 struct Parser {
     types: Vec<Type>,
     named: HashMap<String, TypeId>,
+    /// The fields that have a default, which is looked at when every type is known.
+    defaults: Vec<Default>,
+}
+
+#[derive(Debug)]
+struct Default {
+    field: String,
+    kind: TypeId,
+    value: Value,
 }
 
 // === impl AvroSchema ===
@@ -59,10 +68,15 @@ impl AvroSchema {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut parser = Parser::default();
         let root = parser.parse(&value, "")?;
-        Ok(Self {
+        let schema = Self {
             types: parser.types,
             root,
-        })
+        };
+        for Default { field, kind, value } in &parser.defaults {
+            let fits = json::check_default(&schema, *kind, value);
+            fits.map_err(|why| format!("the default of {field} does not fit: {why}"))?;
+        }
+        Ok(schema)
     }
 
     fn kind(&self, id: TypeId) -> &Type {
@@ -116,7 +130,7 @@ impl Parser {
             Value::Array(branches) => self.union(branches, namespace),
             Value::Object(object) => match object.get("type") {
                 Some(Value::String(name)) => self.complex(name, object, namespace),
-                Some(inner) => self.parse(inner, namespace),
+                Some(_) => Err("the \"type\" of a type is its name".into()),
                 None => Err("a type has no \"type\"".into()),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) => {
@@ -181,6 +195,13 @@ impl Parser {
                 let symbols: Option<Vec<_>> = symbols.iter().map(Value::as_str).collect();
                 let symbols = symbols.ok_or("a symbol is a name")?;
                 let symbols = unique(&symbols)?;
+                if let Some(default) = object.get("default")
+                    && !symbols.iter().any(|symbol| default == symbol)
+                {
+                    return Err(format!(
+                        "{default} is the default of an enum, and none of its symbols"
+                    ));
+                }
                 self.define(object, namespace, |name| Type::Enum { name, symbols })
             }
             "fixed" => {
@@ -217,9 +238,19 @@ impl Parser {
                 .unwrap_or_default();
             let kind = field.get("type");
             let kind = kind.ok_or_else(|| format!("field {name}.{field_name} has no \"type\""))?;
+            let kind = self.parse(kind, within)?;
+            check_order(field)?;
+            check_aliases(field.get("aliases"))?;
+            if let Some(value) = field.get("default") {
+                self.defaults.push(Default {
+                    field: format!("{name}.{field_name}"),
+                    kind,
+                    value: value.clone(),
+                });
+            }
             fields.push(Field {
                 name: field_name.into(),
-                kind: self.parse(kind, within)?,
+                kind,
                 has_default: field.get("default").is_some(),
             });
         }
@@ -239,6 +270,10 @@ impl Parser {
     ) -> Result<TypeId, String> {
         let name = object.get("name").and_then(Value::as_str);
         let name = name.ok_or("a record, enum or fixed has no \"name\"")?;
+        if Type::primitive(name).is_some() {
+            return Err(format!("{name} is a type of Avro's own"));
+        }
+        check_aliases(object.get("aliases"))?;
         let own = object.get("namespace").and_then(Value::as_str);
         let name = full_name(name, own.unwrap_or(namespace));
         if !name.split('.').all(is_name) {
@@ -261,6 +296,31 @@ fn full_name(name: &str, namespace: &str) -> String {
     match name.contains('.') || namespace.is_empty() {
         true => name.into(),
         false => format!("{namespace}.{name}"),
+    }
+}
+
+fn check_order(field: &Value) -> Result<(), String> {
+    match field.get("order") {
+        None => Ok(()),
+        Some(order)
+            if ["ascending", "descending", "ignore"]
+                .iter()
+                .any(|it| order == it) =>
+        {
+            Ok(())
+        }
+        Some(order) => Err(format!("{order} is not an order")),
+    }
+}
+
+fn check_aliases(aliases: Option<&Value>) -> Result<(), String> {
+    let is_list = |it: &Value| {
+        it.as_array()
+            .is_some_and(|all| all.iter().all(Value::is_string))
+    };
+    match aliases {
+        Some(aliases) if !is_list(aliases) => Err(format!("{aliases} is not a list of aliases")),
+        Some(_) | None => Ok(()),
     }
 }
 

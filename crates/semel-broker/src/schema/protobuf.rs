@@ -3,6 +3,7 @@
 use prost_reflect::{
     Cardinality, DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, Value,
 };
+use prost_types::FileDescriptorProto;
 
 /// What the file is called in messages about it.
 const FILE: &str = "schema.proto";
@@ -16,6 +17,7 @@ pub(super) fn compile(text: &str) -> Result<MessageDescriptor, String> {
     if !file.dependency.is_empty() {
         return Err("it imports another file; a definition stands alone".into());
     }
+    check_names(&file)?;
     let mut pool = DescriptorPool::new();
     let added = pool.add_file_descriptor_proto(file);
     added.map_err(|error| error.to_string())?;
@@ -28,10 +30,17 @@ pub(super) fn compile(text: &str) -> Result<MessageDescriptor, String> {
     }
 }
 
+/// Brackets in comments and texts are none.
 fn check_depth(text: &str) -> Result<(), String> {
-    let mut depth: usize = 0;
-    for letter in text.bytes() {
-        match letter {
+    let (mut depth, mut rest) = (0_usize, text.as_bytes());
+    while let [first, after @ ..] = rest {
+        rest = match (first, after) {
+            (b'/', [b'/', line @ ..]) => past(line, b"\n"),
+            (b'/', [b'*', comment @ ..]) => past(comment, b"*/"),
+            (b'"' | b'\'', _) => past_quote(after, *first),
+            (_, _) => after,
+        };
+        match first {
             b'{' | b'[' | b'<' => depth += 1,
             b'}' | b']' | b'>' => depth = depth.saturating_sub(1),
             _ => {}
@@ -41,6 +50,45 @@ fn check_depth(text: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What follows this end.
+fn past<'a>(text: &'a [u8], end: &[u8]) -> &'a [u8] {
+    let at = text.windows(end.len()).position(|it| it == end);
+    at.and_then(|at| text.get(at + end.len()..))
+        .unwrap_or_default()
+}
+
+/// What follows a text in quotes.
+fn past_quote(mut text: &[u8], quote: u8) -> &[u8] {
+    loop {
+        text = match text {
+            [b'\\', _, rest @ ..] => rest,
+            // A text ends with its line, whether it has its quote or not.
+            [it, rest @ ..] if *it == quote || *it == b'\n' => return rest,
+            [_, rest @ ..] => rest,
+            [] => return text,
+        };
+    }
+}
+
+/// Options are read by the messages of these names: a file that brings its own leads the compiler round in circles.
+fn check_names(file: &FileDescriptorProto) -> Result<(), String> {
+    let messages = file.message_type.iter().map(|it| it.name());
+    let enums = file.enum_type.iter().map(|it| it.name());
+    let mut names = messages.chain(enums).map(|name| match file.package() {
+        "" => name.to_owned(),
+        package => format!("{package}.{name}"),
+    });
+    let own = ["google", "google.protobuf"];
+    let is_own =
+        |name: &String| own.contains(&name.as_str()) || name.starts_with("google.protobuf.");
+    match names.find(is_own) {
+        Some(name) => Err(format!(
+            "{name} is a name of Protocol Buffers' own: choose another package"
+        )),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn check_binary(message: &MessageDescriptor, data: &[u8]) -> Result<(), String> {

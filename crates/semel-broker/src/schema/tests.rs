@@ -27,19 +27,26 @@ fn compiled(kind: Type, definition: &str) -> Result<Definition, String> {
 #[test]
 fn avro_in_json_is_checked_by_the_specification() {
     let schema = compiled(Type::Avro, ORDER).unwrap();
-    let rest = r#""kind":"NEW","tags":[],"sums":{},"hash":"ab","parent":null"#;
+    let rest = r#""note":null,"kind":"NEW","tags":[],"sums":{},"hash":"ab","parent":null"#;
     for (data, good) in [
         (
-            format!(r#"{{"id":1,"note":{{"string":"x"}},{rest}}}"#),
+            format!(r#"{{"id":1,{rest}}}"#).replace(r#""note":null"#, r#""note":{"string":"x"}"#),
             true,
         ),
-        (format!(r#"{{"id":1,"note":null,{rest}}}"#), true),
         (format!(r#"{{"id":1,{rest}}}"#), true),
-        (format!(r#"{{"id":1,"note":"x",{rest}}}"#), false),
+        // A default is for readers: whoever writes, writes every field.
+        (
+            format!(r#"{{"id":1,{rest}}}"#).replace(r#""note":null,"#, ""),
+            false,
+        ),
+        (
+            format!(r#"{{"id":1,"note":"x",{rest}}}"#).replace(r#","note":null"#, ""),
+            false,
+        ),
         (format!(r#"{{"id":1.5,{rest}}}"#), false),
         (format!(r#"{{"id":"1",{rest}}}"#), false),
         (format!(r#"{{{rest}}}"#), false),
-        (format!(r#"{{"id":1,"more":2,{rest}}}"#), false),
+        (format!(r#"{{"id":1,"more":2,{rest}}}"#), true),
         (format!(r#"{{"id":1,{rest}}}"#).replace("NEW", "OLD"), false),
         (
             format!(r#"{{"id":1,{rest}}}"#).replace("\"ab\"", "\"abc\""),
@@ -47,8 +54,10 @@ fn avro_in_json_is_checked_by_the_specification() {
         ),
         (format!(r#"{{"id":1,{rest}}}"#).replace("[]", "[1]"), false),
         (
-            format!(r#"{{"id":1,{rest}}}"#)
-                .replace("null", &format!(r#"{{"shop.Order":{{"id":2,{rest}}}}}"#)),
+            format!(r#"{{"id":1,{rest}}}"#).replace(
+                r#""parent":null"#,
+                &format!(r#""parent":{{"shop.Order":{{"id":2,{rest}}}}}"#),
+            ),
             true,
         ),
         ("not json".into(), false),
@@ -88,6 +97,80 @@ fn what_could_go_on_for_ever_is_refused() {
     assert!(list.check(&[2, 2, 0], Encoding::Binary).is_ok());
     let deep = format!("message A {{{}", "message B {".repeat(10_000));
     assert!(compiled(Type::ProtocolBuffer, &deep).is_err());
+}
+
+#[test]
+fn a_message_of_empty_values_is_soon_given_up() {
+    let nulls = compiled(Type::Avro, r#"{"type":"array","items":"null"}"#).unwrap();
+    let (thousand, million) = ([0xd0, 0x0f, 0], [0x80, 0x89, 0x7a, 0]);
+    assert!(nulls.check(&thousand, Encoding::Binary).is_ok());
+    assert!(nulls.check(&million, Encoding::Binary).is_err());
+    // Records of two records of two records …: nothing of it takes a byte.
+    let mut kind = r#"{"type":"record","name":"R0","fields":[]}"#.to_owned();
+    for depth in 1..40 {
+        kind = format!(
+            r#"{{"type":"record","name":"R{depth}","fields":[{{"name":"a","type":{kind}}},{{"name":"b","type":"R{}"}}]}}"#,
+            depth - 1
+        );
+    }
+    let twins = compiled(Type::Avro, &kind).unwrap();
+    assert!(twins.check(b"", Encoding::Binary).is_err());
+}
+
+#[test]
+fn defaults_and_names_are_those_of_the_specification() {
+    let field = |line: &str| {
+        let text = format!(r#"{{"type":"record","name":"R","fields":[{{"name":"a",{line}}}]}}"#);
+        compiled(Type::Avro, &text).map(drop)
+    };
+    for good in [
+        r#""type":"int","default":1,"order":"ignore","aliases":["b"]"#,
+        r#""type":["null","string"],"default":null"#,
+        r#""type":["string","null"],"default":"x""#,
+        r#""type":{"type":"enum","name":"E","symbols":["X"],"default":"X"}"#,
+        r#""type":{"type":"record","name":"I","fields":[{"name":"b","type":"int","default":1}]},"default":{}"#,
+    ] {
+        field(good).unwrap_or_else(|why| panic!("{good}: {why}"));
+    }
+    for bad in [
+        r#""type":"int","default":"x""#,
+        r#""type":["string","null"],"default":null"#,
+        r#""type":{"type":"enum","name":"E","symbols":["X"],"default":"Y"}"#,
+        r#""type":"int","order":"sideways""#,
+        r#""type":"int","aliases":"b""#,
+        r#""type":{"type":"record","name":"int","fields":[]}"#,
+        r#""type":{"type":{"type":"string"}}"#,
+        r#""type":{"type":["null","string"]}"#,
+    ] {
+        assert!(field(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn brackets_in_comments_and_texts_are_none() {
+    let (comments, text) = ("// a <- b\n/* { */".repeat(70), r"[\'".repeat(70));
+    let text = format!("{comments} message A {{ optional string a = 1 [default = '{text}']; }}");
+    compiled(Type::ProtocolBuffer, &text).unwrap_or_else(|why| panic!("{text}: {why}"));
+}
+
+#[test]
+fn options_of_its_own_do_not_lead_the_compiler_astray() {
+    let path = vec!["a"; 20_000].join(".");
+    let options = |name: &str| {
+        format!("message {name} {{ optional {name} a=1; optional int32 b=2; option {path}.b=5; }}")
+    };
+    let options = options("MessageOptions");
+    for text in [
+        format!("package google.protobuf; {options}"),
+        format!("package google; message protobuf {{ {options} }}"),
+        format!("message google {{ message protobuf {{ {options} }} }}"),
+    ] {
+        let text = format!("syntax = 'proto2'; {text}");
+        let why = compiled(Type::ProtocolBuffer, &text).err().unwrap();
+        assert!(why.contains("Protocol Buffers' own"), "{why}");
+    }
+    let text = "syntax = 'proto3'; package google.events; message Order { string id = 1; }";
+    assert!(compiled(Type::ProtocolBuffer, text).is_ok());
 }
 
 #[test]

@@ -2,14 +2,17 @@
 
 use super::{AvroSchema, DEPTH_MAX, Type, TypeId};
 
-/// A message of nothing but empty values could say that there are any number of them.
-const VALUES_MAX: usize = 10_000_000;
+/// A message of nothing but empty values could say that there are any number of them: it may hold so many, and so many
+/// more a byte, for records in records.
+const EMPTY_VALUES_MAX: usize = 10_000;
+const VALUES_PER_BYTE_MAX: usize = 64;
 
 /// What is still to be read.
 #[derive(Debug)]
 struct Reader<'a> {
     schema: &'a AvroSchema,
     bytes: &'a [u8],
+    /// How many values it may hold yet.
     values: usize,
 }
 
@@ -17,7 +20,7 @@ pub(in super::super) fn check(schema: &AvroSchema, data: &[u8]) -> Result<(), St
     let mut reader = Reader {
         schema,
         bytes: data,
-        values: 0,
+        values: EMPTY_VALUES_MAX + VALUES_PER_BYTE_MAX.saturating_mul(data.len()),
     };
     reader.value(schema.root, 0)?;
     match reader.bytes.len() {
@@ -30,8 +33,8 @@ pub(in super::super) fn check(schema: &AvroSchema, data: &[u8]) -> Result<(), St
 
 impl Reader<'_> {
     fn value(&mut self, id: TypeId, depth: usize) -> Result<(), String> {
-        self.values += 1;
-        if depth > DEPTH_MAX || self.values > VALUES_MAX {
+        self.values = self.values.saturating_sub(1);
+        if depth > DEPTH_MAX || self.values == 0 {
             return Err("it is nested too deep, or holds too many values".into());
         }
         let schema = self.schema;

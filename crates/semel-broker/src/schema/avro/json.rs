@@ -3,17 +3,37 @@
 use super::{AvroSchema, DEPTH_MAX, Field, Type, TypeId};
 use serde_json::{Map, Value};
 
-pub(in super::super) fn check(schema: &AvroSchema, data: &[u8]) -> Result<(), String> {
-    let value = serde_json::from_slice(data).map_err(|error| error.to_string())?;
-    check_value(schema, schema.root, &value, 0)
+/// Where a value stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In a message: all of it is there.
+    Message,
+    /// In a definition, as a default: of a union's first type, and its fields may have defaults themselves.
+    Default,
 }
 
-fn check_value(schema: &AvroSchema, id: TypeId, value: &Value, depth: usize) -> Result<(), String> {
+pub(in super::super) fn check(schema: &AvroSchema, data: &[u8]) -> Result<(), String> {
+    let value = serde_json::from_slice(data).map_err(|error| error.to_string())?;
+    check_value(schema, Place::Message, schema.root, &value, 0)
+}
+
+/// Whether a value can be the default of a field of this type.
+pub(super) fn check_default(schema: &AvroSchema, id: TypeId, value: &Value) -> Result<(), String> {
+    check_value(schema, Place::Default, id, value, 0)
+}
+
+fn check_value(
+    schema: &AvroSchema,
+    place: Place,
+    id: TypeId,
+    value: &Value,
+    depth: usize,
+) -> Result<(), String> {
     if depth > DEPTH_MAX {
         return Err(format!("it is nested deeper than {DEPTH_MAX}"));
     }
     let kind = schema.kind(id);
-    let inner = |id, value: &Value| check_value(schema, id, value, depth + 1);
+    let inner = |id, value: &Value| check_value(schema, place, id, value, depth + 1);
     let is_good = match (kind, value) {
         (Type::Null, value) => value.is_null(),
         (Type::Boolean, value) => value.is_boolean(),
@@ -33,7 +53,13 @@ fn check_value(schema: &AvroSchema, id: TypeId, value: &Value, depth: usize) -> 
             return values.values().try_for_each(|value| inner(*items, value));
         }
         (Type::Record { name, fields }, Value::Object(object)) => {
-            return check_record(name, fields, object, inner);
+            return check_record(place, name, fields, object, inner);
+        }
+        (Type::Union(branches), value) if place == Place::Default => {
+            return match branches.first() {
+                Some(first) => inner(*first, value),
+                None => Err("a union of nothing has no default".into()),
+            };
         }
         (Type::Union(branches), Value::Null) => {
             let mut branches = branches.iter();
@@ -64,7 +90,10 @@ fn check_value(schema: &AvroSchema, id: TypeId, value: &Value, depth: usize) -> 
     }
 }
 
+/// A default is for readers: whoever writes, writes every field. What the record does not have is passed over, as
+/// Google's emulator does.
 fn check_record(
+    place: Place,
     name: &str,
     fields: &[Field],
     object: &Map<String, Value>,
@@ -76,15 +105,11 @@ fn check_record(
                 let checked = inner(field.kind, value);
                 checked.map_err(|why| format!("{}: {why}", field.name))?;
             }
-            None if field.has_default => {}
+            None if field.has_default && place == Place::Default => {}
             None => return Err(format!("{name}.{} is missing", field.name)),
         }
     }
-    let is_known = |name: &&String| fields.iter().any(|field| field.name == **name);
-    match object.keys().find(|name| !is_known(name)) {
-        Some(unknown) => Err(format!("{name} has no field {unknown}")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// One letter stands for one byte.
