@@ -21,5 +21,5 @@ pub use components::{
 };
 pub use frame::{Frame, NavItem, Search, fragment, page, page_with, see};
 pub use maud::{Markup, PreEscaped, html};
-pub use session::{Access, AccessSettings, Denied, Hosts, mount};
+pub use session::{Access, AccessSettings, Denied, Hosts, WAIT_SECONDS, bearer, mount};
 pub use visitor::{Role, Visitor};

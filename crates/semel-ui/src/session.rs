@@ -58,9 +58,14 @@ pub struct AccessSettings<'a> {
 pub enum Denied {
     /// They showed nothing, or something else.
     Unknown,
+    /// They showed a wrong token, as too many others from there within a minute.
+    TooMany,
     /// Others can reach this, and no token is set.
     Open,
 }
+
+/// How long whoever showed too many wrong tokens should wait, in seconds.
+pub const WAIT_SECONDS: u64 = failures::SECONDS;
 
 // === impl Access ===
 
@@ -83,16 +88,35 @@ impl Access {
         &self.hosts
     }
 
-    /// What a program may do, by the token that it shows: `Authorization: Bearer …`.
+    /// What a program may do, by the token that it shows: `Authorization: Bearer …`. A wrong one counts as at the
+    /// sign-in page; the right one is always taken, so nobody's guesses keep programs out.
     ///
     /// # Errors
     /// When it may not even look.
-    pub fn bearer(&self, headers: &HeaderMap) -> Result<Role, Denied> {
-        self.open_or(|| {
-            let shown = headers.get(http::header::AUTHORIZATION);
-            let shown = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-            self.keys.role_of(shown?)
+    pub fn bearer(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Role, Denied> {
+        let shown = bearer(headers);
+        let known = || self.keys.role_of(std::str::from_utf8(shown?).ok()?);
+        self.open_or(known).map_err(|denied| match denied {
+            Denied::Unknown if shown.is_some() => self.wrong_bearer(peer),
+            Denied::Unknown | Denied::TooMany | Denied::Open => denied,
         })
+    }
+
+    /// Counts and tells a wrong token of a program, as often as it may be tried.
+    fn wrong_bearer(&self, peer: Option<IpAddr>) -> Denied {
+        let (address, now) = (peer.map(|peer| peer.to_string()), (self.now)());
+        let mut failures = self.failures();
+        if !failures.may_try(peer, now) {
+            // The failures before it were told: whoever goes on cannot fill the log.
+            tracing::debug!(
+                address,
+                "bearer token refused: too many wrong ones within a minute"
+            );
+            return Denied::TooMany;
+        }
+        failures.add(peer, now);
+        tracing::warn!(address, "bearer token refused: wrong token");
+        Denied::Unknown
     }
 
     /// Who a browser's request comes from, by its cookie.
@@ -142,6 +166,13 @@ impl fmt::Debug for Access {
             .field("asks_for_a_token", &self.keys.ask())
             .finish_non_exhaustive()
     }
+}
+
+/// The token that a program shows, whatever it is worth.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let shown = headers.get(http::header::AUTHORIZATION)?;
+    shown.as_bytes().strip_prefix(b"Bearer ")
 }
 
 #[expect(

@@ -2,16 +2,18 @@
 //! of its own, which knows people.
 //!
 //! A web page in an operator's browser can send requests to a loopback address, under this name or
-//! one that resolves to it: so `Host` is checked, and an act that a page asked for is refused.
+//! one that resolves to it: so `Host` is checked, and an act that a page asked for is refused, as is a look that a page of
+//! another site asked for.
 
 use crate::gate::Gate;
 use crate::operate::Refused;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::ORIGIN;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use semel_ui::{Denied, Role};
+use semel_ui::{Denied, Role, WAIT_SECONDS};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Answered to everybody who can reach the address: platforms ask without a token.
@@ -35,9 +37,11 @@ fn admit(gate: &Gate, request: &Request) -> Result<(), Refused> {
             "ask for 127.0.0.1 or localhost, or list the name in `admin_hosts`; nothing was done",
         ));
     }
-    let role = access.bearer(headers).map_err(denied)?;
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map(|ConnectInfo(peer)| peer.ip());
+    let role = access.bearer(headers, peer).map_err(denied)?;
     if [Method::GET, Method::HEAD].contains(request.method()) {
-        return Ok(());
+        return looks(headers);
     }
     if from_a_page(headers) {
         return Err(forbidden(
@@ -55,12 +59,27 @@ fn admit(gate: &Gate, request: &Request) -> Result<(), Refused> {
     }
 }
 
+/// What a page of another site can have a browser ask, without a token: it could not read the answer, but hold streams
+/// open and have the store searched.
+fn looks(headers: &HeaderMap) -> Result<(), Refused> {
+    let sites = headers.get_all("sec-fetch-site").iter();
+    let is_elsewhere = sites.into_iter().any(|site| site == "cross-site");
+    if !is_elsewhere || semel_ui::bearer(headers).is_some() {
+        return Ok(());
+    }
+    Err(forbidden(
+        "a page of another site asked for this",
+        "open the address itself, or use the `semel` command; nothing was told",
+    ))
+}
+
 fn denied(denied: Denied) -> Refused {
     match denied {
         Denied::Open => forbidden(
             "this admin address can be reached by others and asks for no token",
             "set `admin_token`, or let `admin` be a loopback address; nothing was done",
         ),
+        Denied::TooMany => too_many(),
         Denied::Unknown => Refused::new(
             StatusCode::UNAUTHORIZED,
             "this admin address asks for its token",
@@ -68,6 +87,17 @@ fn denied(denied: Denied) -> Refused {
              SEMEL_ADMIN_TOKEN); nothing was done",
         ),
     }
+}
+
+fn too_many() -> Refused {
+    Refused::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "too many wrong tokens came from this address within a minute",
+        format!(
+            "show the gate's `admin_token` or `admin_view_token`, which is taken at any time, or wait {WAIT_SECONDS} \
+             seconds; nothing was done"
+        ),
+    )
 }
 
 fn forbidden(error: &str, what_to_do: &str) -> Refused {

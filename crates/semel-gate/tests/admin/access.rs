@@ -53,7 +53,10 @@ async fn nothing_but_health_is_told_without_the_token() {
                 None => ask.clone(),
             };
             let said = bed.told(ask.clone()).await;
-            said.refused(401, "asks for its token");
+            match said.status {
+                429 => said.refused(429, "too many wrong tokens"),
+                _ => said.refused(401, "asks for its token"),
+            }
             assert!(!said.json.to_string().contains("correct-horse"), "{ask:?}");
         }
         let right = ask.clone().header("Authorization", "Bearer correct-horse");
@@ -63,6 +66,19 @@ async fn nothing_but_health_is_told_without_the_token() {
     for path in ["/healthz", "/readyz"] {
         assert_eq!(bed.admin(path).await.status, 200, "{path}");
     }
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_bounded_and_the_right_one_still_works() {
+    let bed = with_token("correct-horse").await;
+    let shows =
+        |token: &str| Ask::get("/records").header("Authorization", &format!("Bearer {token}"));
+    let mut heard = Vec::new();
+    for _ in 0..11 {
+        heard.push(bed.told(shows("wrong")).await.status);
+    }
+    assert_eq!(heard, [vec![401; 10], vec![429]].concat());
+    assert_eq!(bed.told(shows("correct-horse")).await.status, 200);
 }
 
 #[tokio::test]
@@ -92,6 +108,22 @@ async fn a_name_that_only_resolves_to_this_host_is_refused() {
         let ask = Ask::get("/records").header("Host", host);
         assert_eq!(bed.told(ask).await.status, 200, "{host}");
     }
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_may_not_look() {
+    let bed = strict().await;
+    let from = |site: &str| Ask::get("/records").header("Sec-Fetch-Site", site);
+    for path in ["/records", "/deliveries/stream", "/metrics", "/find?q=x"] {
+        let ask = Ask::get(path).header("Sec-Fetch-Site", "cross-site");
+        bed.told(ask).await.refused(403, "a page of another site");
+    }
+    for site in ["none", "same-origin", "same-site"] {
+        assert_eq!(bed.told(from(site)).await.status, 200, "{site}");
+    }
+    let bed = with_token("correct-horse").await;
+    let shown = from("cross-site").header("Authorization", "Bearer correct-horse");
+    assert_eq!(bed.told(shown).await.status, 200);
 }
 
 #[tokio::test]

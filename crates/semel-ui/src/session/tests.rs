@@ -420,7 +420,7 @@ fn programs_show_one_of_the_tokens() {
     let role = |shown: &str| {
         let mut headers = HeaderMap::new();
         headers.insert("authorization", shown.parse().unwrap());
-        access.bearer(&headers)
+        access.bearer(&headers, None)
     };
     assert_eq!(role("Bearer correct-horse"), Ok(Role::Act));
     assert_eq!(role("Bearer only-looks"), Ok(Role::View));
@@ -428,4 +428,38 @@ fn programs_show_one_of_the_tokens() {
         assert_eq!(role(other), Err(Denied::Unknown), "{other}");
     }
     assert!(!format!("{access:?}").contains(ACT));
+}
+
+#[test]
+fn wrong_tokens_of_programs_are_counted_and_the_right_one_is_always_taken() {
+    let access = Access::new(AccessSettings {
+        place: "",
+        listens: LOOPBACK.into(),
+        hosts: &[],
+        act_token: Some(ACT),
+        view_token: None,
+    });
+    let from = |last: u8, shown: Option<&str>| {
+        let mut headers = HeaderMap::new();
+        if let Some(shown) = shown {
+            headers.insert("authorization", shown.parse().unwrap());
+        }
+        access.bearer(&headers, Some([10, 0, 0, last].into()))
+    };
+    // Who shows none, or something that is no token, guesses nothing.
+    for _ in 0..2 * failures::BY_ADDRESS_MAX {
+        assert_eq!(from(1, None), Err(Denied::Unknown));
+        assert_eq!(from(1, Some("Basic eA==")), Err(Denied::Unknown));
+    }
+    for _ in 0..failures::BY_ADDRESS_MAX {
+        assert_eq!(from(1, Some("Bearer wrong")), Err(Denied::Unknown));
+    }
+    assert_eq!(from(1, Some("Bearer wrong")), Err(Denied::TooMany));
+    assert_eq!(from(1, Some("Bearer correct-horse")), Ok(Role::Act));
+    assert_eq!(from(2, Some("Bearer wrong")), Err(Denied::Unknown));
+    assert!(
+        !access
+            .failures()
+            .may_try(Some([10, 0, 0, 1].into()), seconds())
+    );
 }
