@@ -1,7 +1,7 @@
 //! The admin address: health, metrics, records and letters.
 
 mod guard;
-mod deliveries;
+pub(crate) mod deliveries;
 
 use crate::audit::{Via, Who};
 use crate::connections::Connections;

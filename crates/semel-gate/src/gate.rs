@@ -1,6 +1,7 @@
 //! The gate itself: its routes, and what all deliveries share.
 
 use crate::active_runs::ActiveRuns;
+use crate::admin::deliveries::streams_max;
 use crate::audit::Audit;
 use crate::blocking_pool::BlockingPool;
 use crate::bodies::Bodies;
@@ -34,7 +35,7 @@ use semel_tls::FileError;
 use semel_ui::{Access, AccessSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 /// A gate, ready to take deliveries.
@@ -61,6 +62,8 @@ pub(crate) struct Gate {
     pub(crate) index: Option<Index>,
     /// What is remembered of the latest deliveries.
     pub(crate) recent: Recent,
+    /// Places for those who watch deliveries live.
+    pub(crate) watchers: Arc<Semaphore>,
     /// Takes spans, if somebody receives them.
     pub(crate) tracer: Option<Tracer>,
     /// Who may ask at the admin address.
@@ -180,6 +183,7 @@ impl Gate {
             by: label::cut(&settings.name, BY_BYTES_MAX).into_owned().into(),
             index: Index::of(settings.index),
             recent: Recent::new(),
+            watchers: Arc::new(Semaphore::new(streams_max(&settings.limits))),
             metrics,
             tracer,
             access: Arc::new(access(&settings)),

@@ -77,6 +77,42 @@ async fn a_watcher_of_one_key_hears_of_no_other() {
 }
 
 #[tokio::test]
+async fn so_many_watch_and_the_rest_of_the_address_is_served() {
+    let bed = Bed::with(|settings| settings.limits.admin_connections_max = 17).await;
+    let mut watching = Vec::new();
+    for _ in 0..8 {
+        watching.push(Watching::begin(&bed, "/deliveries/stream").await);
+    }
+    let refused = bed.look("/deliveries/stream").await;
+    refused.refused(429, "8 streams of deliveries are open");
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(bed.admin(path).await.status, 200, "{path}");
+    }
+    // Whoever goes leaves a place, once it is told something and does not hear it.
+    drop(watching.pop());
+    let request = "GET /deliveries/stream HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
+    until("a place is free", async || {
+        bed.task("t1").await;
+        let mut socket = connect(bed.admin, request).await;
+        let mut status = [0; 12];
+        socket.read_exact(&mut status).await.unwrap();
+        status == *b"HTTP/1.1 200"
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn at_most_sixteen_watch_where_there_is_room_for_more() {
+    let bed = Bed::new().await;
+    let mut watching = Vec::new();
+    for _ in 0..16 {
+        watching.push(Watching::begin(&bed, "/deliveries/stream").await);
+    }
+    let refused = bed.look("/deliveries/stream").await;
+    refused.refused(429, "16 streams of deliveries are open");
+}
+
+#[tokio::test]
 async fn a_stream_ends_with_its_gate() {
     let bed = Bed::new().await;
     let watching = Watching::begin(&bed, "/deliveries/stream").await;

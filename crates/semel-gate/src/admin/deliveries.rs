@@ -5,10 +5,12 @@ use crate::find::Question;
 use crate::gate::{Gate, Phase};
 use crate::operate::{Operator, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Refused};
 use crate::recent::RecentDelivery;
+use crate::settings::Limits;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -22,13 +24,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// How many events wait for a watcher that reads slowly; behind them the memory of the live stream counts what is missed.
 const EVENTS_WAITING_MAX: usize = 64;
 
 /// How often a stream says that it is still there, so that both ends notice when the other is not.
 const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(15);
+
+/// How many streams are open at once: each holds a connection of the admin address for as long as somebody watches.
+const STREAMS_MAX: usize = 16;
 
 /// When a page may ask again that lost its stream.
 const RETRY_MS: u64 = 1000;
@@ -41,8 +46,13 @@ pub(super) struct DeliveriesQuery {
     limit: Option<u32>,
 }
 
-/// Events, as they come.
-struct Events(mpsc::Receiver<Bytes>);
+/// Events, as they come, to one who has a place.
+struct Events(mpsc::Receiver<Bytes>, OwnedSemaphorePermit);
+
+/// How many streams may be open at once. They leave the other half of the connections to health checks and operators.
+pub(crate) fn streams_max(limits: &Limits) -> usize {
+    (limits.admin_connections_max / 2).clamp(1, STREAMS_MAX)
+}
 
 /// The latest deliveries, newest first: all, those of one key, or those that a name stands for.
 pub(super) async fn list(
@@ -81,13 +91,25 @@ pub(super) async fn stream(
 ) -> Result<Response, Refused> {
     let Query(query) = query?;
     let key = query.key.as_deref().map(read_key).transpose()?;
+    let place = Arc::clone(&gate.watchers).try_acquire_owned();
+    let place = place.map_err(|_| too_many(streams_max(&gate.settings.limits)))?;
     let (events, waiting) = mpsc::channel(EVENTS_WAITING_MAX);
     tokio::spawn(tell(gate, key, events));
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
         (CACHE_CONTROL, "no-store"),
     ];
-    Ok((headers, Body::new(Events(waiting))).into_response())
+    Ok((headers, Body::new(Events(waiting, place))).into_response())
+}
+
+fn too_many(most: usize) -> Refused {
+    Refused::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        format!(
+            "{most} streams of deliveries are open, which is all that this gate serves at once"
+        ),
+        "end another `semel watch`, or ask for /deliveries now and then; a retry is safe",
+    )
 }
 
 /// Tells deliveries until nobody listens or the gate goes down.
