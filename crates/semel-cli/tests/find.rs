@@ -173,6 +173,63 @@ async fn watch_prints_a_line_for_each_delivery() {
     until(line, async || program.log().contains(line)).await;
 }
 
+/// Passes on connections to an address, until they are cut.
+struct Wire {
+    address: std::net::SocketAddr,
+    cut: tokio::sync::watch::Sender<()>,
+}
+
+impl Wire {
+    async fn to(address: std::net::SocketAddr) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let wire = Self {
+            address: listener.local_addr().unwrap(),
+            cut: tokio::sync::watch::Sender::new(()),
+        };
+        let cut = wire.cut.clone();
+        tokio::spawn(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                let mut cut = cut.subscribe();
+                tokio::spawn(async move {
+                    let mut far = tokio::net::TcpStream::connect(address).await.unwrap();
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                        _ = cut.changed() => {}
+                    }
+                });
+            }
+        });
+        wire
+    }
+}
+
+#[tokio::test]
+async fn watch_counts_once_what_a_gate_tells_again() {
+    let bed = orders().await;
+    let wire = Wire::to(bed.admin).await;
+    delivers(&bed, "A-1").await;
+    let words = ["watch", "--admin", &format!("http://{}", wire.address)];
+    let program = Program::start(command("").args(words)).unwrap();
+    let mut number = 0;
+    // Deliveries go on until it listens, each time that it begins.
+    let mut listens = async |program: &Program| {
+        let before = program.log().matches("task B-").count();
+        while program.log().matches("task B-").count() == before {
+            number += 1;
+            delivers(&bed, &format!("B-{number}")).await;
+        }
+    };
+    listens(&program).await;
+    wire.cut.send_replace(());
+    let ended = "trying again";
+    until(ended, async || program.log().contains(ended)).await;
+    listens(&program).await;
+    delivers(&bed, "A-1").await;
+    let line = "task A-1 · delivered 2 × · effect 1 ×\n";
+    until("A-1", async || program.log().contains("task A-1")).await;
+    assert!(program.log().contains(line), "{}", program.log());
+}
+
 /// A gate of its own process, which can be ended and started again on its ports.
 fn gate(dir: &std::path::Path, handler: std::net::SocketAddr, [port, admin]: [u16; 2]) -> Program {
     let file = dir.join("semel.toml");

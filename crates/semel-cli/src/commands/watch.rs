@@ -10,7 +10,7 @@ use crate::args::operate::AdminArgs;
 use crate::out::{to_stderr, to_stdout};
 use events::Events;
 use http_body_util::BodyExt;
-use line::Counted;
+use line::{Counted, GateNumber};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -26,8 +26,14 @@ const WAITING_MAX: usize = 1024;
 /// What is heard of a gate.
 #[derive(Debug)]
 enum Heard {
+    /// Its stream begins, perhaps anew: what it remembers follows.
+    Began(GateNumber),
     /// A delivery: from before, or now.
-    Delivery { delivery: Value, is_new: bool },
+    Delivery {
+        gate: GateNumber,
+        delivery: Value,
+        is_new: bool,
+    },
     /// So many were too fast for this watcher.
     Missed(u64),
     /// The stream is there, or it is not.
@@ -36,11 +42,11 @@ enum Heard {
 
 pub(crate) async fn run(args: &WatchArgs) -> anyhow::Result<()> {
     let (said, heard) = mpsc::channel(WAITING_MAX);
-    for gate in args.gates.each() {
+    for (number, gate) in args.gates.each().into_iter().enumerate() {
         let AdminTarget::Gate(client) = AdminTarget::open(&gate).await? else {
             continue;
         };
-        tokio::spawn(follow(*client, said.clone()));
+        tokio::spawn(follow(number, *client, said.clone()));
     }
     drop(said);
     print(heard, args.gates.json).await
@@ -59,7 +65,7 @@ pub(crate) async fn watch_here(admin: std::net::SocketAddr) -> anyhow::Result<()
         let (said, heard) = mpsc::channel(WAITING_MAX);
         let following = async move {
             // Its end says itself that it is the end.
-            drop(stream(&client, &said).await);
+            drop(stream(0, &client, &said).await);
         };
         let (printed, ()) = tokio::join!(print(heard, false), following);
         printed?;
@@ -71,8 +77,13 @@ async fn print(mut heard: mpsc::Receiver<Heard>, json: bool) -> anyhow::Result<(
     let mut counted = Counted::default();
     while let Some(heard) = heard.recv().await {
         match heard {
-            Heard::Delivery { delivery, is_new } => {
-                let line = counted.line(&delivery);
+            Heard::Began(gate) => counted.forget(gate),
+            Heard::Delivery {
+                gate,
+                delivery,
+                is_new,
+            } => {
+                let line = counted.line(gate, &delivery);
                 match (is_new, json) {
                     (false, _) => {}
                     (true, true) => to_stdout(&format!("{delivery}\n"))?,
@@ -92,10 +103,10 @@ async fn print(mut heard: mpsc::Receiver<Heard>, json: bool) -> anyhow::Result<(
 }
 
 /// Watches one gate for as long as somebody listens, across its restarts.
-async fn follow(client: AdminClient, said: mpsc::Sender<Heard>) {
+async fn follow(gate: GateNumber, client: AdminClient, said: mpsc::Sender<Heard>) {
     let mut is_lost = false;
     loop {
-        let ended = stream(&client, &said).await;
+        let ended = stream(gate, &client, &said).await;
         let talk = match ended {
             // A gate that is away for long is told once.
             Err(_) if is_lost => None,
@@ -112,8 +123,13 @@ async fn follow(client: AdminClient, said: mpsc::Sender<Heard>) {
     }
 }
 
-/// Watches one gate until its stream ends. What it remembers is counted first, so that numbers are right from the start.
-async fn stream(client: &AdminClient, said: &mpsc::Sender<Heard>) -> Result<(), String> {
+/// Watches one gate until its stream ends. What it remembers is counted first, so that numbers are right from the start,
+/// and anew whenever the stream was lost: a gate tells again what it told before.
+async fn stream(
+    gate: GateNumber,
+    client: &AdminClient,
+    said: &mpsc::Sender<Heard>,
+) -> Result<(), String> {
     let mut body = client
         .open("/deliveries/stream")
         .await
@@ -124,9 +140,13 @@ async fn stream(client: &AdminClient, said: &mpsc::Sender<Heard>) -> Result<(), 
     let before = before.get("deliveries").and_then(Value::as_array);
     // What came while both were asked for is in both.
     let mut counted = HashSet::new();
+    if said.send(Heard::Began(gate)).await.is_err() {
+        return Ok(());
+    }
     for delivery in before.into_iter().flatten().rev() {
         counted.insert(arrival(delivery));
         let heard = Heard::Delivery {
+            gate,
             delivery: delivery.clone(),
             is_new: false,
         };
@@ -143,6 +163,7 @@ async fn stream(client: &AdminClient, said: &mpsc::Sender<Heard>) -> Result<(), 
             let heard = match name.as_str() {
                 "delivery" if counted.remove(&arrival(&data)) => continue,
                 "delivery" => Heard::Delivery {
+                    gate,
                     delivery: data,
                     is_new: true,
                 },

@@ -4,13 +4,20 @@ use crate::table::member;
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
-/// How many pieces of work are counted; the oldest are given up first.
+/// How many pieces of work are counted of one gate; the oldest are given up first.
 const WORKS_MAX: usize = 10_000;
 
-/// How often each piece of work was delivered, and took effect.
+/// A gate, by its place among those that are watched.
+pub(super) type GateNumber = usize;
+
+/// How often each piece of work was delivered, and took effect, at all gates together.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
-    works: HashMap<String, Count>,
+pub(super) struct Counted(HashMap<GateNumber, Works>);
+
+/// What one gate has told.
+#[derive(Debug, Default)]
+struct Works {
+    counts: HashMap<String, Count>,
     /// Oldest first.
     order: VecDeque<String>,
 }
@@ -18,15 +25,23 @@ pub(super) struct Counted {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     delivered: u64,
-    effects: u64,
+    ran: u64,
+    /// Whether it took effect, perhaps before anybody watched, or at another gate.
+    took_effect: bool,
 }
 
 // === impl Counted ===
 
 impl Counted {
+    /// Forgets what this gate has told: it tells it again.
+    pub(super) fn forget(&mut self, gate: GateNumber) {
+        self.0.remove(&gate);
+    }
+
     /// Counts a delivery, and gives its line.
-    pub(super) fn line(&mut self, delivery: &Value) -> String {
-        let Count { delivered, effects } = self.count(delivery);
+    pub(super) fn line(&mut self, gate: GateNumber, delivery: &Value) -> String {
+        let count = self.count(gate, delivery);
+        let (delivered, effects) = (count.delivered, count.effects());
         let (who, what) = (kind(&member(delivery, "source")), what(delivery));
         let mut line = format!("{who} {what} · delivered {delivered} × · effect {effects} ×");
         let outcome = member(delivery, "outcome");
@@ -42,33 +57,59 @@ impl Counted {
         line
     }
 
-    fn count(&mut self, delivery: &Value) -> Count {
-        let key = member(delivery, "key");
-        let mut alone = Count::default();
-        // What has no key is one of its kind.
-        let count = match delivery.get("key").filter(|key| key.is_string()) {
-            None => &mut alone,
-            Some(_) => {
-                if !self.works.contains_key(&key) {
-                    self.order.push_back(key.clone());
-                }
-                if self.order.len() > WORKS_MAX
-                    && let Some(oldest) = self.order.pop_front()
-                {
-                    self.works.remove(&oldest);
-                }
-                self.works.entry(key).or_default()
-            }
+    fn count(&mut self, gate: GateNumber, delivery: &Value) -> Count {
+        let Some(key) = delivery.get("key").and_then(Value::as_str) else {
+            // What has no key is one of its kind.
+            return Count::default().with(delivery);
         };
-        let is = |name: &str| delivery.get(name).and_then(Value::as_bool) == Some(true);
-        count.delivered += u64::from(!is("end"));
-        match member(delivery, "outcome").as_str() {
-            "ran" | "unrecorded" => count.effects += 1,
-            // It took effect before anybody watched.
-            "replayed" if succeeded(delivery) => count.effects = count.effects.max(1),
-            _ => {}
+        let works = self.0.entry(gate).or_default();
+        works.count(key, delivery);
+        let of_gates = self.0.values().filter_map(|works| works.counts.get(key));
+        of_gates.fold(Count::default(), |sum, it| sum.and(*it))
+    }
+}
+
+// === impl Works ===
+
+impl Works {
+    fn count(&mut self, key: &str, delivery: &Value) {
+        if !self.counts.contains_key(key) {
+            self.order.push_back(key.to_owned());
         }
-        *count
+        if self.order.len() > WORKS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.counts.remove(&oldest);
+        }
+        let count = self.counts.entry(key.to_owned()).or_default();
+        *count = count.with(delivery);
+    }
+}
+
+// === impl Count ===
+
+impl Count {
+    fn with(self, delivery: &Value) -> Self {
+        let is_end = delivery.get("end").and_then(Value::as_bool) == Some(true);
+        let outcome = member(delivery, "outcome");
+        let ran = ["ran", "unrecorded"].contains(&outcome.as_str());
+        self.and(Self {
+            delivered: u64::from(!is_end),
+            ran: u64::from(ran),
+            took_effect: ran || (outcome == "replayed" && succeeded(delivery)),
+        })
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            delivered: self.delivered + other.delivered,
+            ran: self.ran + other.ran,
+            took_effect: self.took_effect || other.took_effect,
+        }
+    }
+
+    fn effects(self) -> u64 {
+        self.ran.max(u64::from(self.took_effect))
     }
 }
 
@@ -120,7 +161,7 @@ mod tests {
     #[test]
     fn a_line_counts_deliveries_and_effects() {
         let mut counted = Counted::default();
-        let mut line = |about, outcome, status| counted.line(&delivery(about, outcome, status));
+        let mut line = |about, outcome, status| counted.line(0, &delivery(about, outcome, status));
         assert_eq!(
             line("order_id A-1", "ran", 200),
             "task A-1 · delivered 1 × · effect 1 ×"
@@ -147,11 +188,31 @@ mod tests {
     fn no_more_works_are_counted_than_there_is_room_for() {
         let mut counted = Counted::default();
         for number in 0..WORKS_MAX + 10 {
-            counted.line(&delivery(&format!("id {number}"), "ran", 200));
+            counted.line(0, &delivery(&format!("id {number}"), "ran", 200));
         }
+        let works = &counted.0[&0];
         assert_eq!(
-            (counted.works.len(), counted.order.len()),
+            (works.counts.len(), works.order.len()),
             (WORKS_MAX, WORKS_MAX)
+        );
+    }
+
+    #[test]
+    fn a_gate_that_tells_again_is_counted_anew_and_the_others_stay() {
+        let mut counted = Counted::default();
+        let ends = |line: String, says: &str| assert!(line.ends_with(says), "{line}");
+        counted.line(0, &delivery("id 7", "ran", 200));
+        let both = counted.line(1, &delivery("id 7", "replayed", 200));
+        ends(both, "delivered 2 × · effect 1 ×");
+        counted.forget(0);
+        ends(
+            counted.line(0, &delivery("id 7", "ran", 200)),
+            "delivered 2 × · effect 1 ×",
+        );
+        counted.forget(0);
+        ends(
+            counted.line(1, &delivery("id 7", "replayed", 200)),
+            "delivered 2 × · effect 1 ×",
         );
     }
 }
