@@ -63,6 +63,22 @@ async fn a_number_and_a_text_are_both_tried() {
 }
 
 #[tokio::test]
+async fn a_value_is_one_value_whatever_stands_in_it() {
+    let bed = orders().await;
+    bed.ask(Sender::Task.sends("t1", r#"{"order_id": 7}"#))
+        .await
+        .is(200);
+    // As text these are another order's name; as JSON they are more than one value.
+    for value in ["7,%22z%22:1", "7,%22value%22:7", "7%7D", "7%207"] {
+        finds_nothing(&bed, &format!("route=work&part=order_id={value}")).await;
+    }
+    let text = r#"7,\"z\":1"#;
+    let task = Sender::Task.sends("t2", &format!(r#"{{"order_id": "{text}"}}"#));
+    bed.ask(task).await.is(200);
+    found(&bed, "route=work&part=order_id=7,%22z%22:1").await;
+}
+
+#[tokio::test]
 async fn a_clients_key_is_found_with_its_caller() {
     let bed = Bed::new().await;
     bed.api("key-1").await.is(200);

@@ -5,6 +5,7 @@ use crate::operate::Refused;
 use crate::settings::{Caller, Route, Source};
 use semel::Key;
 use semel::key::{Delivered, Field, KeyRule, Part, Scope};
+use serde_json::value::RawValue;
 
 /// How many keys one question may lead to: a value that may be text or a JSON value doubles them.
 const KEYS_MAX: usize = 64;
@@ -144,15 +145,23 @@ fn fields(part: &Part, value: &str) -> Vec<Field> {
             digest.map(field).into_iter().collect()
         }
         Part::Pointer(_) => {
-            let payload = format!("{{\"value\":{value}}}");
-            let rule = KeyRule::new(["/value"]).expect("this is a pointer");
-            let spelled = rule.fields(&Delivered::payload(payload.as_bytes()));
-            let mut fields = spelled.unwrap_or_default();
+            let mut fields = spelled(value);
             fields.retain(|field| *field != text);
             fields.push(text);
             fields
         }
     }
+}
+
+/// The JSON value that a text spells, as a payload would hold it; none where it spells something else, or more.
+fn spelled(value: &str) -> Vec<Field> {
+    if serde_json::from_str::<&RawValue>(value).is_err() {
+        return Vec::new();
+    }
+    let payload = format!("{{\"value\":{value}}}");
+    let rule = KeyRule::new(["/value"]).expect("this is a pointer");
+    let fields = rule.fields(&Delivered::payload(payload.as_bytes()));
+    fields.unwrap_or_default()
 }
 
 /// One field of each part, in every way.
