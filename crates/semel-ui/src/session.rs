@@ -27,6 +27,9 @@ use std::sync::{Mutex, PoisonError};
 /// How long somebody stays signed in, in seconds.
 const SESSION_SECONDS: u64 = 12 * 60 * 60;
 
+/// A shorter token is warned of.
+const TOKEN_CHARACTERS_MIN: usize = 16;
+
 /// Who may come in, and what they may do.
 pub struct Access {
     /// What is looked at, for the pages that are shown outside.
@@ -73,10 +76,22 @@ impl Access {
     /// With a new secret of this process, for those who need no token.
     #[must_use]
     pub fn new(settings: AccessSettings<'_>) -> Self {
+        for role in settings.weak() {
+            tracing::warn!(
+                place = settings.place,
+                role = role.word(),
+                "this role's token is shorter than {TOKEN_CHARACTERS_MIN} characters and can be guessed: set a long random \
+                 one, as of `openssl rand -hex 32`"
+            );
+        }
         Self {
             place: settings.place.into(),
             hosts: Hosts::new(settings.listens.ip(), settings.hosts),
-            keys: Keys::new(settings.act_token, settings.view_token),
+            keys: Keys::new(
+                settings.act_token,
+                settings.view_token,
+                settings.listens.port(),
+            ),
             failures: Mutex::default(),
             now: seconds,
         }
@@ -155,6 +170,20 @@ impl Access {
 
     fn failures(&self) -> std::sync::MutexGuard<'_, Failures> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl AccessSettings ===
+
+impl AccessSettings<'_> {
+    /// The roles whose token could be guessed.
+    fn weak(&self) -> impl Iterator<Item = Role> {
+        let tokens = [(Role::Act, self.act_token), (Role::View, self.view_token)];
+        let is_weak = |token: &str| (1..TOKEN_CHARACTERS_MIN).contains(&token.chars().count());
+        let weak = tokens
+            .into_iter()
+            .filter(move |(_, token)| token.is_some_and(is_weak));
+        weak.map(|(role, _)| role)
     }
 }
 

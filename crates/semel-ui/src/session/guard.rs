@@ -41,7 +41,8 @@ pub(super) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
-    let path = request.uri().path().trim_start_matches('/').to_owned();
+    let path = request.uri().path();
+    let path = path.strip_prefix('/').unwrap_or(path).to_owned();
     if path.starts_with("assets/") {
         return next.run(request).await;
     }
@@ -59,6 +60,10 @@ pub(super) async fn guard(
 async fn admit(access: &Access, mut request: Request, base: Base) -> Result<Request, Stop> {
     if !access.hosts.admit(request.uri(), request.headers()) {
         return Err(Stop::Refused(&OTHER_HOST));
+    }
+    if request.uri().path().contains("//") {
+        // Relative ways from there would lead to more of the same.
+        return Err(Stop::Refused(&NOTHING));
     }
     let looks = [Method::GET, Method::HEAD].contains(request.method());
     if !looks && !request::is_same_origin(request.headers(), &access.hosts) {
@@ -130,6 +135,11 @@ static OTHER_HOST: Refusal = Refusal {
     what: "The Host of this request is not this address",
     what_to_do: "Ask for 127.0.0.1 or localhost. If this name leads here on purpose, through a proxy for instance, \
                  list it: admin_hosts = [\"NAME\"] for a gate, --host NAME for a broker. Nothing was done.",
+};
+static NOTHING: Refusal = Refusal {
+    status: StatusCode::NOT_FOUND,
+    what: "Nothing is here",
+    what_to_do: "No address of this page has two slashes in a row: begin at the root.",
 };
 static OTHER_SITE: Refusal = Refusal {
     status: StatusCode::FORBIDDEN,

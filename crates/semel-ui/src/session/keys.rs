@@ -28,19 +28,18 @@ pub(super) struct Session {
 
 impl Keys {
     /// An empty token is one that was not set: everybody could show it.
-    pub(super) fn new(act: Option<&str>, view: Option<&str>) -> Self {
+    pub(super) fn new(act: Option<&str>, view: Option<&str>, port: u16) -> Self {
         let given = [(Role::Act, act), (Role::View, view)].into_iter();
         let given =
             given.filter_map(|(role, token)| Some((role, token.filter(|it| !it.is_empty())?)));
         let roles: Vec<_> = given.map(|(role, token)| (role, key(token))).collect();
         let secret = Key::new(HMAC_SHA256, &random::<SECRET_BYTES>());
-        // Ports share a browser's cookies: another token, another name.
-        let name = roles.first().map_or(&secret, |(_, key)| key);
-        let cookie = format!("semel-{}", &mac(name, "cookie", "")[..8]);
         Self {
             roles,
             secret,
-            cookie,
+            // Ports share a browser's cookies: another port, another name. Nothing of a token is in it: whoever may only
+            // look, or hears a name, could try tokens on it.
+            cookie: format!("semel-{port}"),
         }
     }
 
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        Keys::new(Some("may act"), Some("may look"))
+        Keys::new(Some("may act"), Some("may look"), 1)
     }
 
     #[test]
@@ -154,7 +153,7 @@ mod tests {
         ] {
             assert_eq!(keys().role_of(token), role, "{token}");
         }
-        assert!(!Keys::new(Some(""), Some("")).ask());
+        assert!(!Keys::new(Some(""), Some(""), 1).ask());
     }
 
     #[test]
@@ -164,8 +163,17 @@ mod tests {
         assert_eq!(session(1000), Some(Role::View));
         assert_eq!(session(999 + SESSION_SECONDS), Some(Role::View));
         assert_eq!(session(1000 + SESSION_SECONDS), None);
-        let other = Keys::new(Some("may act"), Some("a new one"));
+        let other = Keys::new(Some("may act"), Some("a new one"), 1);
         assert_eq!(other.session(&cookie, 1000), None);
+    }
+
+    #[test]
+    fn the_name_of_the_cookie_says_nothing_of_a_token() {
+        let one = Keys::new(Some("may act"), Some("may look"), 8081);
+        let other = Keys::new(Some("another"), None, 8081);
+        assert_eq!(one.cookie_name(), other.cookie_name());
+        let elsewhere = Keys::new(Some("may act"), Some("may look"), 8082);
+        assert_ne!(one.cookie_name(), elsewhere.cookie_name());
     }
 
     #[test]
@@ -198,7 +206,7 @@ mod tests {
 
     #[test]
     fn without_tokens_a_form_belongs_to_the_process() {
-        let (one, other) = (Keys::new(None, None), Keys::new(None, None));
+        let (one, other) = (Keys::new(None, None, 1), Keys::new(None, None, 1));
         assert_eq!(one.csrf(None), one.csrf(None));
         assert_ne!(one.csrf(None), other.csrf(None));
     }

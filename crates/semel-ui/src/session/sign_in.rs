@@ -12,6 +12,7 @@ use axum::response::Response;
 use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use maud::{Markup, html};
+use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 
 /// A token and a path.
@@ -113,17 +114,20 @@ fn form(access: &Access, status: StatusCode, to: &str, says: &Markup) -> Respons
     )
 }
 
-/// Where to go afterwards: a screen of this page, or its root.
+/// Where to go afterwards: a screen of this page, or its root. The path is judged as browsers read it, to whom `%2e%2e`
+/// leads upwards as `..` does.
 fn way(to: Option<String>) -> String {
     let is_plain = |to: &String| {
         let path = to.split('?').next().unwrap_or_default();
+        let path = percent_decode_str(path).decode_utf8_lossy();
         let bytes = to
             .bytes()
             .all(|it| it.is_ascii_graphic() && !br#"\"<>#"#.contains(&it));
         let climbs = path
-            .split('/')
+            .split(['/', '\\'])
             .any(|part| part.is_empty() || part.starts_with('.'));
-        bytes && !climbs && !path.contains(':') && !path.starts_with("sign-")
+        let odd = path.contains(|it: char| it == ':' || it.is_control());
+        bytes && !climbs && !odd && !path.starts_with("sign-")
     };
     to.filter(is_plain).unwrap_or_default()
 }
@@ -143,7 +147,8 @@ mod tests {
             assert_eq!(way(Some(to.into())), to);
         }
         let others = "//evil.example /etc https://evil.example javascript:alert(1) ../x a/../b a//b \\\\evil sign-out \
-                      %0d%0aa:b";
+                      %0d%0aa:b %0d%0aa %2E%2E/x %2e%2e a/%2E%2E/b .%2e/x a%2F..%2Fb a%2f%2e%2e %5C%5Cevil %2fevil \
+                      %2F%2Fevil.example javascript%3Aalert(1) %73ign-out";
         for to in others.split_whitespace().chain(["", "a b", "ä", "a\r\nb"]) {
             assert_eq!(way(Some(to.into())), "", "{to}");
         }

@@ -408,6 +408,24 @@ async fn what_is_not_there_is_said_to_those_who_are_in() {
     );
 }
 
+#[tokio::test]
+async fn two_slashes_lead_nowhere_and_not_in_circles() {
+    for page in [Page::with_tokens(), Page::new(LOOPBACK, None, None)] {
+        for path in [
+            "/ui//letters",
+            "/ui//sign-in",
+            "/ui//",
+            "/ui/deep//er",
+            "/ui//assets/x",
+        ] {
+            let told = page.look(&Browser::default(), path).await;
+            told.refused(StatusCode::NOT_FOUND, "Nothing is here");
+        }
+        let told = page.look(&Browser::default(), "/ui//letters").await;
+        assert!(told.body.contains(r#"href="../""#), "{told:?}");
+    }
+}
+
 #[test]
 fn programs_show_one_of_the_tokens() {
     let access = Access::new(AccessSettings {
@@ -462,4 +480,23 @@ fn wrong_tokens_of_programs_are_counted_and_the_right_one_is_always_taken() {
             .failures()
             .may_try(Some([10, 0, 0, 1].into()), seconds())
     );
+}
+
+#[test]
+fn short_tokens_are_found() {
+    let weak = |act: &str, view: &str| {
+        let settings = AccessSettings {
+            place: "",
+            listens: LOOPBACK.into(),
+            hosts: &[],
+            act_token: Some(act),
+            view_token: Some(view),
+        };
+        settings.weak().collect::<Vec<_>>()
+    };
+    let long = "0123456789abcdef";
+    assert_eq!(weak(long, "0123456789abcde"), [Role::View]);
+    assert_eq!(weak("short", long), [Role::Act]);
+    // None is set.
+    assert_eq!(weak(long, ""), []);
 }
