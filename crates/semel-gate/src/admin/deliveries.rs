@@ -47,7 +47,10 @@ pub(super) struct DeliveriesQuery {
 }
 
 /// Events, as they come, to one who has a place.
-struct Events(mpsc::Receiver<Bytes>, OwnedSemaphorePermit);
+struct Events {
+    events: mpsc::Receiver<Bytes>,
+    _place: OwnedSemaphorePermit,
+}
 
 /// How many streams may be open at once. They leave the other half of the connections to health checks and operators.
 pub(crate) fn streams_max(limits: &Limits) -> usize {
@@ -95,11 +98,15 @@ pub(super) async fn stream(
     let place = place.map_err(|_| too_many(streams_max(&gate.settings.limits)))?;
     let (events, waiting) = mpsc::channel(EVENTS_WAITING_MAX);
     tokio::spawn(tell(gate, key, events));
+    let waiting = Events {
+        events: waiting,
+        _place: place,
+    };
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
         (CACHE_CONTROL, "no-store"),
     ];
-    Ok((headers, Body::new(Events(waiting, place))).into_response())
+    Ok((headers, Body::new(waiting)).into_response())
 }
 
 fn too_many(most: usize) -> Refused {
@@ -176,7 +183,7 @@ impl http_body::Body for Events {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let event = self.0.poll_recv(context);
+        let event = self.events.poll_recv(context);
         event.map(|event| event.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
