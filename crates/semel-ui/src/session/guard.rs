@@ -49,12 +49,26 @@ pub(super) async fn guard(
     let base = Base::of(&path);
     let to_sign_in = to_sign_in(&request, base);
     let mut response = match admit(&access, request, base).await {
-        Ok(request) => next.run(request).await,
+        Ok(request) => in_words(&access, next.run(request).await, base),
         Err(Stop::Refused(refusal)) => refusal.page(&access, base),
         Err(Stop::SignIn) => to_sign_in,
     };
     protect(response.headers_mut());
     response
+}
+
+/// An answer that is a page. What reads an address or a form says in plain text what it cannot read, or nothing.
+fn in_words(access: &Access, response: Response, base: Base) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let is_bare = kind.is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if !response.status().is_client_error() || !is_bare {
+        return response;
+    }
+    let refusal = Refusal {
+        status: response.status(),
+        ..UNREADABLE
+    };
+    refusal.page(access, base)
 }
 
 async fn admit(access: &Access, mut request: Request, base: Base) -> Result<Request, Stop> {
@@ -140,6 +154,11 @@ static NOTHING: Refusal = Refusal {
     status: StatusCode::NOT_FOUND,
     what: "Nothing is here",
     what_to_do: "No address of this page has two slashes in a row: begin at the root.",
+};
+const UNREADABLE: Refusal = Refusal {
+    status: StatusCode::BAD_REQUEST,
+    what: "This address cannot be read",
+    what_to_do: "A part of it is not what this page writes there: go back, or begin at the root. Nothing was done.",
 };
 static OTHER_SITE: Refusal = Refusal {
     status: StatusCode::FORBIDDEN,

@@ -2,7 +2,7 @@
 
 use super::*;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::{ConnectInfo, Path, Request};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
@@ -48,6 +48,10 @@ impl Page {
             .route(
                 "/deep/er",
                 get(async |Extension(it): Extension<Visitor>| it.who),
+            )
+            .route(
+                "/numbers/{number}",
+                get(async |Path(it): Path<u64>| it.to_string()),
             )
             .route("/act", post(async |body: String| format!("done {body}")));
         Self(mount(Arc::new(access), screens))
@@ -405,6 +409,23 @@ async fn what_is_not_there_is_said_to_those_who_are_in() {
             .await
             .status,
         303
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_said_on_a_page() {
+    let page = Page::new(LOOPBACK, None, None);
+    let told = page.look(&Browser::default(), "/ui/numbers/7").await;
+    assert_eq!((told.status, told.body.as_str()), (200, "7"));
+    for path in ["/ui/numbers/x", "/ui/numbers/%FF", "/ui/numbers/-1"] {
+        let told = page.look(&Browser::default(), path).await;
+        told.refused(StatusCode::BAD_REQUEST, "This address cannot be read");
+        assert!(told.body.contains(r#"href="../""#), "{told:?}");
+    }
+    let told = page.look(&Browser::default(), "/ui/act").await;
+    told.refused(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "This address cannot be read",
     );
 }
 
