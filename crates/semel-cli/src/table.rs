@@ -1,5 +1,6 @@
 //! Tables and lists of JSON, for people.
 
+use semel_gate::invisible::is_invisible;
 use serde_json::Value;
 
 /// A column: its heading, and the member it shows.
@@ -52,7 +53,9 @@ pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".into(),
         Value::String(text) => harmless(text),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            harmless(&value.to_string())
+        }
     }
 }
 
@@ -68,9 +71,10 @@ pub(crate) fn lines(text: &str) -> String {
         .collect()
 }
 
-fn harmless(text: &str) -> String {
+/// The same text, with what nobody sees spelled out: it could move the cursor, or turn the line around.
+pub(crate) fn harmless(text: &str) -> String {
     let shown = |c: char| {
-        if c.is_control() {
+        if is_invisible(c) {
             c.escape_default().to_string()
         } else {
             c.to_string()
@@ -95,6 +99,8 @@ mod tests {
     #[test]
     fn control_characters_are_shown_and_not_obeyed() {
         assert_eq!(text(&json!("a\u{1b}[2Jb\n")), "a\\u{1b}[2Jb\\n");
+        assert_eq!(text(&json!("a\u{202e}b\u{200b}")), "a\\u{202e}b\\u{200b}");
+        assert_eq!(text(&json!(["\u{202e}"])), "[\"\\u{202e}\"]");
         assert_eq!(lines("a\r\nb\u{7}"), "a\nb\\u{7}\n");
     }
 }

@@ -10,6 +10,7 @@ use crate::args::find::FindArgs;
 use crate::args::operate::AdminArgs;
 use crate::config;
 use crate::out::{to_stderr, told};
+use crate::table::harmless;
 use anyhow::bail;
 use semel_gate::find::Question;
 use semel_gate::operate::{Operator, Refused};
@@ -70,7 +71,7 @@ async fn of_gates(args: &FindArgs, question: &Question) -> anyhow::Result<Vec<Va
         match target.ask(get(path.clone()), nobody).await {
             Ok(answer) => answers.push(answer),
             Err(error) if is_unreachable(&error) => {
-                to_stderr(&format!("semel: {}\n", told(&error)));
+                to_stderr(&format!("semel: {}\n", harmless(&told(&error))));
                 away = Some(error);
             }
             Err(error) => return Err(error),

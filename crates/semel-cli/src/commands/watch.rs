@@ -8,6 +8,7 @@ use crate::admin_client::AdminClient;
 use crate::args::find::WatchArgs;
 use crate::args::operate::AdminArgs;
 use crate::out::{to_stderr, to_stdout};
+use crate::table::harmless;
 use events::Events;
 use http_body_util::BodyExt;
 use line::{Counted, GateNumber};
@@ -96,7 +97,7 @@ async fn print(mut heard: mpsc::Receiver<Heard>, json: bool) -> anyhow::Result<(
                     "semel: {count} deliveries were too fast to be shown\n"
                 ));
             }
-            Heard::Talk(talk) => to_stderr(&format!("semel: {talk}\n")),
+            Heard::Talk(talk) => to_stderr(&format!("semel: {}\n", harmless(&talk))),
         }
     }
     Ok(())

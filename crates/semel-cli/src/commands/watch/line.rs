@@ -185,6 +185,15 @@ mod tests {
     }
 
     #[test]
+    fn a_line_cannot_be_turned_around() {
+        let mut told = delivery("order_id A\u{202e}1", "failed", 422);
+        told["why"] = "no\u{200b}thing".into();
+        let line = Counted::default().line(0, &told);
+        let says = "task A\\u{202e}1 · delivered 1 × · effect 0 × · failed (422): no\\u{200b}thing";
+        assert_eq!(line, says);
+    }
+
+    #[test]
     fn no_more_works_are_counted_than_there_is_room_for() {
         let mut counted = Counted::default();
         for number in 0..WORKS_MAX + 10 {
