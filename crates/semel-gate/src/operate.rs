@@ -5,6 +5,7 @@ mod records;
 pub(crate) mod history;
 pub(crate) mod letters;
 
+pub use history::is_act;
 pub use records::Verdict;
 
 use crate::audit::{Audit, Who};

@@ -17,6 +17,7 @@ use super::values::{
 use super::{Config, Platform, StoreOptions};
 use crate::open_store;
 use crate::promise::{Declared, Failover};
+use semel_gate::operate::is_act;
 use semel_gate::path::PathPattern;
 use semel_gate::settings::{
     CERTIFICATE_RELOAD_EVERY, IdentityFiles, Limits, ListenerTls, Pass, RECONCILE_EVERY, Secret,
@@ -167,6 +168,8 @@ fn gate_name(section: &mut Section<'_>) -> String {
         .is_none_or(|name| (1..=NAME_BYTES_MAX).contains(&name.len()));
     let says = format!("`name` must have 1 to {NAME_BYTES_MAX} bytes");
     section.refuse_if(!fits, "name", says);
+    let says = "`name` is the word of an operator's act: histories would show its runs as acts; call the gate otherwise";
+    section.refuse_if(name.as_deref().is_some_and(is_act), "name", says);
     name.unwrap_or_default()
 }
 

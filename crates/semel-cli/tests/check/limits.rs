@@ -90,3 +90,15 @@ fn headers_that_name_nobody_are_refused() {
     let lines = "source = \"api\"\ncaller = \"header:x-client\"\nkey = \"header:x-order\"";
     check_route(UPSTREAM, lines).good();
 }
+
+#[test]
+fn a_gate_is_not_called_as_an_act_is() {
+    for name in ["release", "redrive", "resolve", "park", "release by night"] {
+        let top = format!("{UPSTREAM}\nname = \"{name}\"");
+        check_route(&top, "").ends(64, "`name` is the word of an operator's act");
+    }
+    for name in ["release-gate", "gate-7", "parking"] {
+        let top = format!("{UPSTREAM}\nname = \"{name}\"");
+        check_route(&top, "").ends(0, "");
+    }
+}

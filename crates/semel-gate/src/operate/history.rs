@@ -74,8 +74,9 @@ pub(crate) fn lasted(entry: &Superseded) -> std::time::Duration {
     entry.until.min(entry.at).since(Time(entry.fence.0))
 }
 
-/// Whether this names an act, and not a gate.
-pub(crate) fn is_act(by: &str) -> bool {
+/// Whether this names an act, and not a gate. A gate must not be called so: its runs would be read as acts.
+#[must_use]
+pub fn is_act(by: &str) -> bool {
     let mut words = by.splitn(3, ' ');
     let act = words.next().is_some_and(|word| ACTS.contains(&word));
     act && words.next().is_none_or(|word| word == "by")
