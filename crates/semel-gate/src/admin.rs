@@ -7,6 +7,7 @@ use crate::audit::{Via, Who};
 use crate::connections::Connections;
 use crate::gate::{Gate, Phase};
 use crate::health::{self, STORE_WITHIN};
+use crate::invisible::has_visible;
 use crate::listener::Listener;
 use crate::operate::{Operator, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, Refused, Verdict, letters};
 use crate::page::{PageState, screens};
@@ -339,7 +340,13 @@ fn why(parts: &Parts) -> Result<String, Refused> {
         why: String,
     }
     let Query(Why { why }) = Query::try_from_uri(&parts.uri)?;
-    Ok(why)
+    if why.is_empty() || has_visible(&why) {
+        return Ok(why);
+    }
+    Err(Refused::mistaken(
+        "nothing of this reason can be seen",
+        "say why in words, or leave `why` out; nothing was done",
+    ))
 }
 
 // === impl Refused ===

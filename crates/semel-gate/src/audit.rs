@@ -1,7 +1,9 @@
 //! The audit: who did what to a record or a letter, when, and why. Each act leaves one log line, target `audit`; the
 //! latest are remembered for the page. The log has all of them, this memory only what fits.
 
+use crate::invisible::has_visible;
 use crate::label::cut;
+use crate::operate::Refused;
 use bytes::Bytes;
 use semel::Key;
 use semel::clock::{Clock, SystemClock, Time};
@@ -176,11 +178,23 @@ impl Who {
         }
     }
 
-    /// For this reason; what is longer than [`WHY_BYTES_MAX`] is cut.
+    /// For this reason; what is longer than [`WHY_BYTES_MAX`] is cut, and what nobody can see is none.
     #[must_use]
     pub fn because(mut self, why: &str) -> Self {
-        self.why = cut(why.trim(), WHY_BYTES_MAX).into_owned();
+        let why = Some(why.trim()).filter(|why| has_visible(why));
+        self.why = cut(why.unwrap_or_default(), WHY_BYTES_MAX).into_owned();
         self
+    }
+
+    /// Whether it may act: whoever acts on the page says why. Commands and programs may leave it out.
+    pub(crate) fn has_reason(&self) -> Result<(), Refused> {
+        match (self.via, self.why.is_empty()) {
+            (Via::Page, true) => Err(Refused::mistaken(
+                "an act needs a reason",
+                "go back and say why, in characters that can be seen: it is for the audit; nothing was done",
+            )),
+            (Via::Page, false) | (Via::Admin | Via::Store, _) => Ok(()),
+        }
     }
 
     /// Who does this, as a record's history keeps it.
@@ -227,6 +241,18 @@ mod tests {
             who.of("resolve"),
             "resolve by 127.0.0.1:1 (page): it was refunded"
         );
+    }
+
+    #[test]
+    fn a_reason_that_nobody_sees_is_none() {
+        let page = |why| Who::new("x", Via::Page).because(why);
+        for why in ["", "  ", "\u{200b}", " \u{202e}\u{a0}\u{feff}", "\u{7}"] {
+            assert_eq!(page(why).why, "");
+            assert!(page(why).has_reason().is_err(), "{why:?}");
+            let program = Who::new("x", Via::Admin).because(why);
+            assert!(program.has_reason().is_ok());
+        }
+        assert!(page("\u{200b}ok").has_reason().is_ok());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use http::Uri;
 use semel::Key;
 use semel::protocol::State;
+use semel_gate::invisible::has_visible;
 use semel_gate::operate::Verdict;
 use semel_gate::settings::Secret;
 use std::path::PathBuf;
@@ -52,7 +53,8 @@ pub(crate) struct Reason {
         long,
         value_name = "TEXT",
         default_value = "",
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = visible
     )]
     pub(crate) why: String,
 }
@@ -166,6 +168,15 @@ fn state() -> impl TypedValueParser<Value = State> {
 pub(super) fn admin(text: &str) -> Result<Uri, String> {
     let wrong = || format!("{text:?} is not an admin address: write http://127.0.0.1:8081");
     plain_address(text).ok_or_else(wrong)
+}
+
+/// A reason, or none.
+fn visible(text: &str) -> Result<String, String> {
+    if text.is_empty() || has_visible(text) {
+        Ok(text.into())
+    } else {
+        Err("nothing of this reason can be seen: say why in words, or leave --why out".into())
+    }
 }
 
 fn letter_id(text: &str) -> Result<String, String> {

@@ -242,3 +242,16 @@ async fn a_store_that_is_away_is_told_as_such() {
     bed.look("/records").await.refused(503, "store unavailable");
     bed.forget(ABSENT).await.refused(503, "store unavailable");
 }
+
+#[tokio::test]
+async fn a_reason_may_be_left_out_and_must_be_seen_if_it_is_there() {
+    let bed = strict().await;
+    bed.task("t1").await;
+    let key = bed.key().await;
+    for why in ["%E2%80%8B", "%20", "%E2%80%AE%20"] {
+        let said = bed.act(&format!("/records/{key}/forget?why={why}")).await;
+        said.refused(400, "nothing of this reason can be seen");
+    }
+    assert_eq!(bed.show_record(key).await.word("state"), "succeeded");
+    bed.forget(key).await.led("succeeded", "absent");
+}

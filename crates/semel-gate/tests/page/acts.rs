@@ -44,6 +44,14 @@ async fn a_person_says_that_it_is_done() {
         .post(&path, &[("as", "succeeded"), ("reason", "")])
         .await;
     assert_eq!(none.status, 400);
+    // Nor with one that nobody can see.
+    let path_of = |act: &str| format!("/ui/records/{key}/{act}");
+    for act in ["resolve", "release", "forget"] {
+        let fields = [("as", "succeeded"), ("reason", "\u{200b}\u{202e} ")];
+        let unseen = bed.post(&path_of(act), &fields).await;
+        assert_eq!(unseen.status, 400, "{act}: {unseen:?}");
+        assert!(unseen.text().contains("an act needs a reason"), "{act}");
+    }
     assert_eq!(bed.state(&key.parse().unwrap()).await, Some(State::Parked));
 
     let why = "the bank has it: receipt 12";
