@@ -16,8 +16,20 @@ use std::sync::Arc;
 /// How many letters are opened to look for a name in them: each is read as a whole.
 pub(crate) const LETTERS_OPENED_MAX: usize = 1000;
 
+/// How many bytes of letters are read for that: they can be large.
+const LETTERS_OPENED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// How many pieces of work one name may stand for.
 pub(crate) const WORKS_MAX: usize = 100;
+
+/// What may still be read of letters in one search.
+#[derive(Debug)]
+struct Room {
+    letters: usize,
+    bytes: u64,
+    /// Whether a letter was left out.
+    is_short: bool,
+}
 
 /// What is known of one piece of work.
 #[derive(Debug, Default)]
@@ -101,16 +113,15 @@ impl Operator {
         works: &mut BTreeMap<Key, Work>,
         name: Option<&str>,
     ) -> Result<(Vec<LetterHead>, bool), Refused> {
-        let (mut nameless, mut seen, mut opened, mut after) = (Vec::new(), 0, 0, None);
+        let (mut nameless, mut seen, mut room, mut after) = (Vec::new(), 0, Room::new(), None);
         loop {
             let page = Letters::list(self.letter_store(), after.as_ref(), PAGE_ITEMS_MAX).await?;
             for head in page.items {
                 seen += 1;
                 let is_known = head.key.is_some_and(|key| works.contains_key(&key));
-                let is_named = match name.filter(|_| !is_known && opened < LETTERS_OPENED_MAX) {
+                let is_named = match name.filter(|_| !is_known && room.takes(head.bytes)) {
                     None => false,
                     Some(name) => {
-                        opened += 1;
                         let letter = self.letter_store().get(&head.id).await?;
                         letter.is_some_and(|letter| keeps(&letter, name))
                     }
@@ -125,8 +136,7 @@ impl Operator {
             }
             after = page.next;
             if after.is_none() || seen >= LETTERS_COUNTED_MAX {
-                let all = after.is_none() && opened < LETTERS_OPENED_MAX;
-                return Ok((nameless, all));
+                return Ok((nameless, after.is_none() && !room.is_short));
             }
         }
     }
@@ -163,6 +173,30 @@ fn letter_json(head: &LetterHead) -> Value {
     })
 }
 
+// === impl Room ===
+
+impl Room {
+    const fn new() -> Self {
+        Self {
+            letters: LETTERS_OPENED_MAX,
+            bytes: LETTERS_OPENED_BYTES_MAX,
+            is_short: false,
+        }
+    }
+
+    /// Whether a letter of this size may be opened, too. A smaller one after it still may.
+    fn takes(&mut self, bytes: u64) -> bool {
+        let takes = self.letters > 0 && self.bytes >= bytes;
+        if takes {
+            self.letters -= 1;
+            self.bytes -= bytes;
+        } else {
+            self.is_short = true;
+        }
+        takes
+    }
+}
+
 // === impl Work ===
 
 impl Work {
@@ -175,5 +209,25 @@ impl Work {
             "letters": letters,
             "deliveries": deliveries,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_search_reads_more_letters_or_bytes_than_it_may() {
+        let mut room = Room::new();
+        let opened = (0..LETTERS_OPENED_MAX + 5)
+            .filter(|_| room.takes(1))
+            .count();
+        assert_eq!((opened, room.is_short), (LETTERS_OPENED_MAX, true));
+
+        let large = LETTERS_OPENED_BYTES_MAX / 4;
+        let mut room = Room::new();
+        let opened = (0..4).filter(|_| room.takes(large)).count();
+        assert_eq!((opened, room.is_short), (4, false));
+        assert!(!room.takes(1) && room.is_short);
     }
 }

@@ -26,6 +26,9 @@ const TEXT_BYTES_MAX: usize = 2048;
 /// How many hits are shown.
 const HITS_MAX: usize = 100;
 
+/// How many records are looked for: what a text may stand for grows with the routes and their parts.
+const RECORDS_LOOKED_MAX: usize = 256;
+
 #[derive(Debug, Deserialize)]
 pub(super) struct Asked {
     #[serde(default)]
@@ -39,6 +42,8 @@ struct Found {
     letters: Vec<LetterId>,
     /// Whether there may be more, in letters that were not opened.
     partial: bool,
+    /// Whether there may be more, under keys that were not looked for.
+    keys_left: bool,
 }
 
 const HITS: [Column<'_>; 4] = [
@@ -76,7 +81,9 @@ pub(super) async fn show(screen: Screen, Query(asked): Query<Asked>) -> Response
 /// The quick ways first: letters are opened one by one only when nothing else knows the name.
 async fn find(screen: &Screen, text: &str) -> Result<Found, Refused> {
     let mut found = Found::default();
-    for key in candidates(screen, text) {
+    let candidates = candidates(screen, text);
+    found.keys_left = candidates.len() > RECORDS_LOOKED_MAX;
+    for key in candidates.into_iter().take(RECORDS_LOOKED_MAX) {
         if is_known(screen, &key).await? {
             found.add(key);
         }
@@ -218,6 +225,7 @@ async fn hits(screen: &Screen, text: &str, found: &Found) -> Result<Markup, Refu
             p.lead { "Nothing is known of " strong { (text) } "." }
             (note(Tone::Busy, &html! {
                 @if found.partial { p { "Not all letters were opened to look for it." } }
+                @if found.keys_left { (keys_left()) }
                 p { "Names of tasks, messages and traces are known of what this gate remembers and what letters keep; with "
                     code { "index = true" } ", for as long as the work is remembered. Of a key with several parts write all of \
                     them: " code { "bucket=b object=o" } "." }
@@ -225,6 +233,7 @@ async fn hits(screen: &Screen, text: &str, found: &Found) -> Result<Markup, Refu
             (hints(screen))
         } @else {
             p.lead { "Several pieces of work are known by " strong { (text) } "." }
+            @if found.keys_left { (note(Tone::Busy, &keys_left())) }
             @if !rows.is_empty() { (table("Records found", &HITS, &rows)) }
             @if !found.letters.is_empty() {
                 h2 { "Letters without a key" }
@@ -237,6 +246,14 @@ async fn hits(screen: &Screen, text: &str, found: &Found) -> Result<Markup, Refu
             }
         }
     })
+}
+
+/// There are more routes than one search looks at.
+fn keys_left() -> Markup {
+    html! {
+        p { "It may stand for more keys than one search looks for (" (RECORDS_LOOKED_MAX) "): ask for one route, "
+            code { "semel find --route NAME PART=VALUE" } "." }
+    }
 }
 
 async fn row(screen: &Screen, key: Key) -> Result<Vec<Markup>, Refused> {

@@ -166,3 +166,42 @@ async fn what_nobody_knows_is_said_so() {
     assert_eq!(bed.get("/ui/routes/none").await.status, 404);
     assert_eq!(bed.get("/ui/letters/jobs/77").await.status, 404);
 }
+
+#[tokio::test]
+async fn an_address_that_cannot_be_read_is_refused_on_the_page() {
+    let bed = PageBed::new().await;
+    for path in [
+        "/ui/letters/jobs/x",
+        "/ui/records/%FF",
+        "/ui/letters/%FF",
+        "/ui/search?q=a&q=b",
+    ] {
+        let said = bed.get(path).await;
+        assert_eq!(said.status, 400, "{path}: {said:?}");
+        assert!(
+            said.text().starts_with("<!DOCTYPE html>"),
+            "{path}: {said:?}"
+        );
+        assert!(
+            said.text().contains("This address cannot be read"),
+            "{path}: {said:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_search_looks_for_so_many_records() {
+    let bed = PageBed::with(|settings| {
+        for number in 0..300 {
+            let mut route = settings.routes[0].clone();
+            route.name = format!("work-{number}");
+            settings.routes.push(route);
+        }
+    })
+    .await;
+    let page = bed.look("/ui/search?q=nonsense").await;
+    assert!(
+        page.contains("more keys than one search looks for (256)"),
+        "{page}"
+    );
+}
