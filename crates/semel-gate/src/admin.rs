@@ -25,7 +25,7 @@ use bytes::Bytes;
 use semel::Key;
 use semel::protocol::{Fence, State as RecordState};
 use semel::store::Cursor;
-use semel_ui::mount;
+use semel_ui::{Role, mount};
 use serde::Deserialize;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -328,7 +328,11 @@ impl FromRequestParts<Arc<Gate>> for Operator {
             gate.settings.shared_cache,
             Who::new(by, Via::Admin).because(&why(parts)?),
         );
-        Ok(operator.audited(Arc::clone(&gate.audit)).at(gate))
+        let operator = operator.audited(Arc::clone(&gate.audit)).at(gate);
+        match parts.extensions.get::<Role>() {
+            Some(Role::Act) => Ok(operator),
+            Some(Role::View) | None => Ok(operator.who_views()),
+        }
     }
 }
 

@@ -46,9 +46,23 @@ pub struct Operator {
     /// Who it is, and why it acts.
     who: Who,
     audit: Arc<Audit>,
+    /// Whose bodies it sees.
+    bodies: BodiesSeen,
     /// The gate that it acts through, if it does: it remembers deliveries.
     gate: Option<Arc<Gate>>,
 }
+
+/// Whose bodies somebody sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodiesSeen {
+    All,
+    /// Those of routes that say `show_bodies = true`.
+    WhereShown,
+}
+
+/// In place of a body that is not shown.
+const BODY_HIDDEN: &str =
+    "the token that views sees bodies only where the route says `show_bodies = true`";
 
 /// Why an operator was not served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +90,7 @@ impl Operator {
             elsewhere,
             who,
             audit: Arc::default(),
+            bodies: BodiesSeen::All,
             gate: None,
         }
     }
@@ -85,6 +100,25 @@ impl Operator {
     pub(crate) fn at(mut self, gate: &Arc<Gate>) -> Self {
         self.gate = Some(Arc::clone(gate));
         self
+    }
+
+    /// Who may look and not act, and sees bodies as such people do on the page.
+    #[must_use]
+    pub(crate) const fn who_views(mut self) -> Self {
+        self.bodies = BodiesSeen::WhereShown;
+        self
+    }
+
+    /// Whether it sees bodies of this route.
+    fn sees_bodies(&self, route: &str) -> bool {
+        let shows = |gate: &Arc<Gate>| {
+            let route_state = gate.route_state(route);
+            route_state.is_some_and(|it| it.settings.show_bodies)
+        };
+        match self.bodies {
+            BodiesSeen::All => true,
+            BodiesSeen::WhereShown => self.gate().is_some_and(shows),
+        }
     }
 
     pub(crate) const fn gate(&self) -> Option<&Arc<Gate>> {

@@ -18,7 +18,7 @@ const LISTED: [Column; 7] = [
     ("KEY", "key"),
 ];
 
-const SHOWN: [Column; 12] = [
+const SHOWN: [Column; 13] = [
     ("id", "/id"),
     ("reason", "/reason"),
     ("record", "/record"),
@@ -31,6 +31,7 @@ const SHOWN: [Column; 12] = [
     ("path", "/path"),
     ("headers", "/headers"),
     ("body bytes", "/body_bytes"),
+    ("body", "/body_hidden"),
 ];
 
 pub(crate) async fn run(args: &LettersArgs) -> anyhow::Result<()> {

@@ -20,7 +20,7 @@ const LISTED: [Column; 8] = [
     ("EXPIRES AT", "expires_at"),
 ];
 
-const SHOWN: [Column; 17] = [
+const SHOWN: [Column; 18] = [
     ("key", "/key"),
     ("state", "/state"),
     ("attempts", "/attempts"),
@@ -37,6 +37,7 @@ const SHOWN: [Column; 17] = [
     ("headers", "/outcome/headers"),
     ("body kept", "/outcome/body_kept"),
     ("body bytes", "/outcome/body_bytes"),
+    ("body", "/outcome/body_hidden"),
     ("outcome", "/outcome/error"),
 ];
 

@@ -19,17 +19,25 @@ use std::sync::Arc;
 /// Answered to everybody who can reach the address: platforms ask without a token.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
-pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+/// Lets in whoever may come in, with its role as an extension of the request.
+pub(crate) async fn guard(
+    State(gate): State<Arc<Gate>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if OPEN.contains(&request.uri().path()) {
         return next.run(request).await;
     }
     match admit(&gate, &request) {
-        Ok(()) => next.run(request).await,
+        Ok(role) => {
+            request.extensions_mut().insert(role);
+            next.run(request).await
+        }
         Err(refused) => refused.into_response(),
     }
 }
 
-fn admit(gate: &Gate, request: &Request) -> Result<(), Refused> {
+fn admit(gate: &Gate, request: &Request) -> Result<Role, Refused> {
     let (access, headers) = (&gate.access, request.headers());
     if access.hosts().loopback_only() && !access.hosts().admit(request.uri(), headers) {
         return Err(forbidden(
@@ -41,7 +49,7 @@ fn admit(gate: &Gate, request: &Request) -> Result<(), Refused> {
     let peer = peer.map(|ConnectInfo(peer)| peer.ip());
     let role = access.bearer(headers, peer).map_err(denied)?;
     if [Method::GET, Method::HEAD].contains(request.method()) {
-        return looks(headers);
+        return looks(headers).map(|()| role);
     }
     if from_a_page(headers) {
         return Err(forbidden(
@@ -51,7 +59,7 @@ fn admit(gate: &Gate, request: &Request) -> Result<(), Refused> {
         ));
     }
     match role {
-        Role::Act => Ok(()),
+        Role::Act => Ok(role),
         Role::View => Err(forbidden(
             "this token may look, not act",
             "show the gate's `admin_token`, not its `admin_view_token`; nothing was done",

@@ -1,6 +1,8 @@
 //! Letters: looking at them, and discarding one. Redriving needs a gate.
 
-use super::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment};
+use super::{
+    BODY_HIDDEN, LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment, set,
+};
 use crate::audit::AuditedAct;
 use crate::letters::StoredDelivery;
 use crate::letters::status::{self, LetterStatus, Observed};
@@ -48,7 +50,7 @@ impl Operator {
         }
         let kept = StoredDelivery::decode(&letter.delivery)?;
         let listed = self.head_of(&letter.id).await?;
-        Ok(json!({
+        let mut told = json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
             "record": record_word(seen),
@@ -61,8 +63,13 @@ impl Operator {
             "headers": headers(&kept),
             "why": kept.head.why,
             "body_bytes": kept.body.len(),
-            "body": body(&kept.body),
-        }))
+        });
+        if self.sees_bodies(&kept.head.route) {
+            set(&mut told, "body", body(&kept.body));
+        } else {
+            set(&mut told, "body_hidden", BODY_HIDDEN.into());
+        }
+        Ok(told)
     }
 
     /// Closes a letter without running it. A tombstone stays for the route's retention, so that the next

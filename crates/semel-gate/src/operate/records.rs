@@ -1,8 +1,9 @@
 //! Records: looking at them, and what an operator may do to one.
 
 use super::history::{history_json, steps_json};
-use super::{Operator, Refused, VOID, body, cursor, moment, set};
+use super::{BODY_HIDDEN, Operator, Refused, VOID, body, cursor, moment, set};
 use crate::audit::AuditedAct;
+use crate::label::Label;
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use semel::outcome::Body;
@@ -76,7 +77,7 @@ impl Operator {
         let outcome = match &record.result {
             None => Value::Null,
             Some(result) => match Outcome::decode(result) {
-                Ok(outcome) => outcome_json(&outcome, with_body),
+                Ok(outcome) => self.outcome_json(&record, &outcome, with_body),
                 // Whoever looks must see the rest of a damaged record, too.
                 Err(error) => json!({"error": error.to_string()}),
             },
@@ -92,6 +93,16 @@ impl Operator {
         let steps = self.store().steps(key).await?;
         set(&mut told, "steps", steps_json(&steps));
         Ok(told)
+    }
+
+    fn outcome_json(&self, record: &Record, outcome: &Outcome, with_body: bool) -> Value {
+        let route = || Label::read(&record.label).map_or_else(String::new, |label| label.route);
+        let sees = with_body && self.sees_bodies(&route());
+        let mut told = outcome_json(outcome, sees);
+        if with_body && !sees {
+            set(&mut told, "body_hidden", BODY_HIDDEN.into());
+        }
+        told
     }
 
     /// Takes the right to run from whoever has it.

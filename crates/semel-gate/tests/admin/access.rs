@@ -150,3 +150,40 @@ async fn a_web_page_may_not_act() {
     assert_eq!(bed.told(typed).await.status, 200);
     bed.forget(&key).await.refused(404, "no record");
 }
+
+#[tokio::test]
+async fn who_may_only_look_sees_bodies_where_the_route_shows_them() {
+    for shown in [false, true] {
+        let bed = Bed::with(|settings| {
+            settings.admin_token = Some(Secret("may-act".into()));
+            settings.admin_view_token = Some(Secret("may-look".into()));
+            settings.routes[0].show_bodies = shown;
+            settings.routes[0].max_attempts = 1;
+        })
+        .await;
+        let told = async |token: &str, path: &str| {
+            let ask = Ask::get(path).header("Authorization", &format!("Bearer {token}"));
+            let said = bed.told(ask).await;
+            assert_eq!(said.status, 200, "{said:?}");
+            said.json
+        };
+        bed.handler.says(500);
+        bed.task("t1").await;
+        let key = bed.key().await;
+        let letters = told("may-look", "/letters").await;
+        let letter = letters["letters"][0]["id"].as_str().unwrap();
+        let record = format!("/records/{key}?body=true");
+        for (path, pointer) in [(record, "/outcome"), (format!("/letters/{letter}"), "")] {
+            for (token, sees) in [("may-act", true), ("may-look", shown)] {
+                let told = told(token, &path).await;
+                let part = told.pointer(pointer).unwrap();
+                let has = |name: &str| part.get(name).is_some();
+                assert_eq!(
+                    (has("body"), has("body_hidden")),
+                    (sees, !sees),
+                    "{token} {told}"
+                );
+            }
+        }
+    }
+}
