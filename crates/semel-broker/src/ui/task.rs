@@ -16,6 +16,14 @@ use serde_json::{Value, json};
 /// How many attempts are shown.
 const SHOWN: usize = 200;
 
+/// Headers whose values are credentials.
+const SECRET_HEADERS: [&str; 4] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-serverless-authorization",
+];
+
 pub(super) async fn show(screen: Screen, Path(name): Path<String>) -> Response {
     let path = format!("/v2/{}?responseView=FULL", encoded(&name));
     let found = screen.page.ask.get(&path).await;
@@ -120,7 +128,7 @@ fn request(task: &Value) -> Markup {
         .into_iter()
         .flatten()
     {
-        whole += &format!("{name}: {}\n", value.as_str().unwrap_or_default());
+        whole += &format!("{name}: {}\n", shown(name, value));
     }
     let body = STANDARD.decode(text("body")).unwrap_or_default();
     match String::from_utf8(body) {
@@ -128,6 +136,17 @@ fn request(task: &Value) -> Markup {
         Err(_) => whole += &format!("\n(base64) {}", text("body")),
     }
     html! { h2 { "What its handler gets" } (copyable_text("The request", &whole)) }
+}
+
+/// The value of a header; not one that proves who somebody is.
+fn shown<'a>(name: &str, value: &'a Value) -> &'a str {
+    let is_secret = SECRET_HEADERS
+        .iter()
+        .any(|it| it.eq_ignore_ascii_case(name));
+    if is_secret {
+        return "(set, not shown)";
+    }
+    value.as_str().unwrap_or_default()
 }
 
 fn acts(screen: &Screen, name: &str) -> Markup {

@@ -106,6 +106,30 @@ async fn a_task_is_made_sent_and_looked_at() {
 }
 
 #[tokio::test]
+async fn credentials_of_a_task_are_sent_and_not_shown() {
+    let (page, handler) = (Page::open().await, Handler::start().await);
+    page.act("", "do=queue&project=p&location=l&name=q").await;
+    let url = handler.url.replace(':', "%3A").replace('/', "%2F");
+    let headers = "Authorization%3A+Bearer+s3cret-1%0D%0Acookie%3A+a%3Ds3cret-2%0D%0A\
+                   Proxy-Authorization%3A+s3cret-3%0D%0Ax-plain%3A+seen";
+    let form = format!("do=create&method=POST&url={url}%2F&name=t1&headers={headers}&after=1h");
+    page.act(&format!("queues/{QUEUE}"), &form).await;
+    let shown = page.look(&format!("tasks/{QUEUE}/tasks/t1")).await;
+    assert!(shown.contains("x-plain: seen"), "{shown}");
+    for name in ["Authorization", "cookie"] {
+        assert!(
+            shown.contains(&format!("{name}: (set, not shown)")),
+            "{shown}"
+        );
+    }
+    assert!(!shown.contains("s3cret"), "{shown}");
+    page.act("clock", "by=2h").await;
+    let seen = handler.wait_for(1).await;
+    assert_eq!(seen[0].headers["authorization"], "Bearer s3cret-1");
+    page.broker.stop().await;
+}
+
+#[tokio::test]
 async fn a_message_is_published_and_its_backlog_shown() {
     let page = Page::open().await;
     page.act("", "do=topic&project=p&name=events").await;
