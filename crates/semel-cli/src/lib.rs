@@ -62,7 +62,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     match perform(args.command) {
         Ok(code) => code,
         Err(error) => {
-            out::to_stderr(&format!("semel: {}\n", out::told(&error)));
+            out::to_stderr(&table::lines(&format!("semel: {}", out::told(&error))));
             failure(&error)
         }
     }

@@ -438,3 +438,13 @@ async fn a_shared_store_says_who_may_still_replay() {
     let says = "another gate may replay the forgotten answer for up to 5000 ms (its `cache_ms`)";
     said.stdout.has(says);
 }
+
+#[tokio::test]
+async fn a_reason_that_nobody_sees_is_refused_before_anything_is_asked() {
+    let key = format!("v1_{}", "0".repeat(64));
+    let mut command = Command::from(command(&format!("records forget {key} --why")));
+    let output = command.arg("\u{200b}\u{202e} ").output().await;
+    let said = Said::from(output.unwrap());
+    assert_eq!(said.code, Some(64), "{said:?}");
+    said.stderr.has("nothing of this reason can be seen");
+}

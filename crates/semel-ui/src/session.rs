@@ -78,7 +78,6 @@ impl Access {
     pub fn new(settings: AccessSettings<'_>) -> Self {
         for role in settings.weak() {
             tracing::warn!(
-                place = settings.place,
                 role = role.word(),
                 "this role's token is shorter than {TOKEN_CHARACTERS_MIN} characters and can be guessed: set a long random \
                  one, as of `openssl rand -hex 32`"

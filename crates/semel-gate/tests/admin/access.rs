@@ -1,6 +1,7 @@
 //! Who may ask.
 
 use super::strict;
+use crate::log_lines;
 use crate::support::prelude::*;
 use semel_gate::settings::Secret;
 
@@ -70,6 +71,7 @@ async fn nothing_but_health_is_told_without_the_token() {
 
 #[tokio::test]
 async fn wrong_tokens_are_bounded_and_the_right_one_still_works() {
+    log_lines::listen();
     let bed = with_token("correct-horse").await;
     let shows =
         |token: &str| Ask::get("/records").header("Authorization", &format!("Bearer {token}"));
@@ -78,6 +80,14 @@ async fn wrong_tokens_are_bounded_and_the_right_one_still_works() {
         heard.push(bed.told(shows("wrong")).await.status);
     }
     assert_eq!(heard, [vec![401; 10], vec![429]].concat());
+    let told = log_lines::lines("message", "bearer token refused: wrong token");
+    assert!(
+        told.iter()
+            .any(|it| it["level"] == "WARN" && it["address"] == "127.0.0.1"),
+        "{told:?}"
+    );
+    let short = "this role's token is shorter than 16 characters";
+    assert!(log_lines::text().contains(short));
     assert_eq!(bed.told(shows("correct-horse")).await.status, 200);
 }
 
