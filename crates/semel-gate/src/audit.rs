@@ -3,7 +3,6 @@
 
 use crate::invisible::has_visible;
 use crate::label::cut;
-use crate::operate::Refused;
 use bytes::Bytes;
 use semel::Key;
 use semel::clock::{Clock, SystemClock, Time};
@@ -186,17 +185,6 @@ impl Who {
         self
     }
 
-    /// Whether it may act: whoever acts on the page says why. Commands and programs may leave it out.
-    pub(crate) fn has_reason(&self) -> Result<(), Refused> {
-        match (self.via, self.why.is_empty()) {
-            (Via::Page, true) => Err(Refused::mistaken(
-                "an act needs a reason",
-                "go back and say why, in characters that can be seen: it is for the audit; nothing was done",
-            )),
-            (Via::Page, false) | (Via::Admin | Via::Store, _) => Ok(()),
-        }
-    }
-
     /// Who does this, as a record's history keeps it.
     #[must_use]
     pub fn of(&self, act: &str) -> Bytes {
@@ -247,12 +235,9 @@ mod tests {
     fn a_reason_that_nobody_sees_is_none() {
         let page = |why| Who::new("x", Via::Page).because(why);
         for why in ["", "  ", "\u{200b}", " \u{202e}\u{a0}\u{feff}", "\u{7}"] {
-            assert_eq!(page(why).why, "");
-            assert!(page(why).has_reason().is_err(), "{why:?}");
-            let program = Who::new("x", Via::Admin).because(why);
-            assert!(program.has_reason().is_ok());
+            assert_eq!(page(why).why, "", "{why:?}");
         }
-        assert!(page("\u{200b}ok").has_reason().is_ok());
+        assert_eq!(page("\u{200b}ok").why, "\u{200b}ok");
     }
 
     #[test]

@@ -79,7 +79,6 @@ pub(crate) async fn redrive(
             "ask another gate, or this one after its restart; nothing was run",
         ));
     }
-    operator.who().has_reason()?;
     let letter = operator.find(id).await?;
     let (redrive, record) = prepare::prepare(gate, letter).await?;
     let (id, key) = (redrive.letter.id, redrive.identity.key);

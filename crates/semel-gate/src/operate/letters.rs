@@ -78,7 +78,6 @@ impl Operator {
     /// # Errors
     /// When there is none, its work is running, or those of the store.
     pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
-        self.who().has_reason()?;
         let letter = self.find(id).await?;
         self.not_running(&letter).await?;
         let closed = self.letter_store().mark(&letter.id, Mark::Closed).await;

@@ -110,7 +110,6 @@ impl Operator {
     /// # Errors
     /// When the record is in no state for it, or those of the store.
     pub async fn release(&self, key: &Key) -> Result<Value, Refused> {
-        self.who().has_reason()?;
         let before = self.state(key).await?;
         let acted = self.semel.release(key, self.who().of("release")).await;
         self.told(
@@ -128,7 +127,6 @@ impl Operator {
     /// # Errors
     /// When it is running, there is none, or those of the store.
     pub async fn forget(&self, key: &Key) -> Result<Value, Refused> {
-        self.who().has_reason()?;
         let before = self.state(key).await?;
         let acted = self.semel.forget(key).await;
         // Whatever came of it: what was to be forgotten is not shown any more.
@@ -162,7 +160,6 @@ impl Operator {
         verdict: Verdict,
         fence: Option<Fence>,
     ) -> Result<Value, Refused> {
-        self.who().has_reason()?;
         let before = self.state(key).await?;
         let how = Resolution {
             finding: verdict.finding(),

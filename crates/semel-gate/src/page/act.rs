@@ -1,6 +1,7 @@
 //! Acts on one record: what they would do, in words before the button, and doing them.
 
 use super::Screen;
+use crate::invisible::has_visible;
 use crate::operate::{Operator, Refused, Verdict};
 use axum::extract::{Form, Path};
 use axum::response::Response;
@@ -181,11 +182,11 @@ pub(super) fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
 /// Why somebody acts. An act without a reason is not done.
 pub(super) fn reason(fields: &[(String, String)]) -> Result<&str, Refused> {
     match field(fields, "reason").trim() {
-        "" => Err(Refused::mistaken(
+        why if has_visible(why) => Ok(why),
+        _ => Err(Refused::mistaken(
             "an act needs a reason",
-            "go back and say why: it is for the audit; nothing was done",
+            "go back and say why, in characters that can be seen: it is for the audit; nothing was done",
         )),
-        why => Ok(why),
     }
 }
 

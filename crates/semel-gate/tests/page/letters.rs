@@ -191,7 +191,12 @@ async fn an_act_on_many_is_throttled_and_can_be_stopped() {
         .await;
     assert_eq!(early.status, 409);
     let stop = format!("{path}/stop");
-    assert_eq!(bed.post(&stop, &[]).await.status, 400, "it needs a reason");
+    let unseen = [("reason", "\u{200b}")];
+    assert_eq!(
+        bed.post(&stop, &unseen).await.status,
+        400,
+        "it needs a reason"
+    );
     bed.acts(&stop, &[("reason", "wrong ones")]).await;
     let page = bed.sees(&path, ">stopped<").await;
     assert!(page.contains("of <strong>5</strong> letters"), "{page}");
