@@ -1,17 +1,33 @@
-//! Lists that the broker's own interface gives, shown as they are: whatever members their objects have.
+//! Lists that the broker's own interface gives: schemas, and what was refused.
 
 use super::ask::Failed;
 use super::names::{encoded, project};
-use super::screen::Screen;
+use super::screen::{Screen, moment};
 use axum::response::Response;
 use http::StatusCode;
 use semel_ui::{Column, Markup, empty, html, table};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How many columns are shown, and how many rows.
-const COLUMNS_MAX: usize = 8;
+/// How many rows are shown.
 const ROWS_MAX: usize = 200;
+
+/// What is shown of each item: a member, and what it is called here.
+type Shown = [(&'static str, &'static str)];
+
+const OF_A_SCHEMA: &Shown = &[
+    ("name", "schema"),
+    ("type", "written in"),
+    ("revisionId", "revision"),
+    ("revisionCreateTime", "made at"),
+];
+const OF_A_REFUSAL: &Shown = &[
+    ("last_us", "last at"),
+    ("method", "method"),
+    ("name", "what"),
+    ("message", "what the client heard"),
+    ("count", "times"),
+];
 
 /// Schemas of every project that has something.
 pub(super) async fn schemas(screen: Screen) -> Response {
@@ -29,7 +45,7 @@ pub(super) async fn schemas(screen: Screen) -> Response {
     let main = html! {
         h1 { "Schemas" }
         p.lead { "What the messages of a topic must look like. Those of projects that have a topic are shown." }
-        (shown("Schemas", &found, "There is no schema."))
+        (shown("Schemas", OF_A_SCHEMA, &found, "There is no schema."))
     };
     screen.show("Schemas", "schemas", &main)
 }
@@ -45,7 +61,7 @@ pub(super) async fn refusals(screen: Screen) -> Response {
     let main = html! {
         h1 { "Refusals" }
         p.lead { "What clients asked for and this broker does not serve: nothing of it was done, and each heard why." }
-        (shown("Refusals", &found, "Nothing was refused."))
+        (shown("Refusals", OF_A_REFUSAL, &found, "Nothing was refused."))
     };
     screen.show("Refusals", "refusals", &main)
 }
@@ -57,7 +73,12 @@ fn list(page: &Value) -> Vec<Value> {
     lists.next().cloned().unwrap_or_default()
 }
 
-fn shown(caption: &str, found: &Result<Vec<Value>, Failed>, nothing: &str) -> Markup {
+fn shown(
+    caption: &str,
+    members: &Shown,
+    found: &Result<Vec<Value>, Failed>,
+    nothing: &str,
+) -> Markup {
     let rows = match found {
         Ok(rows) if rows.is_empty() => return empty(&html! { (nothing) }),
         Ok(rows) => rows,
@@ -66,27 +87,28 @@ fn shown(caption: &str, found: &Result<Vec<Value>, Failed>, nothing: &str) -> Ma
         }
         Err(failed) => return empty(&html! { (failed.says) }),
     };
-    let names: BTreeSet<&String> = rows
+    let columns: Vec<_> = members
         .iter()
-        .filter_map(Value::as_object)
-        .flat_map(|it| it.keys())
+        .map(|(_, title)| Column::text(title))
         .collect();
-    let names: Vec<&String> = names.into_iter().take(COLUMNS_MAX).collect();
-    let cell = |value: Option<&Value>| match value {
-        Some(Value::String(text)) => html! { (text) },
-        Some(other) => html! { code { (other) } },
-        None => html! { "–" },
+    let cells = |row: &Value| {
+        members
+            .iter()
+            .map(|(member, _)| cell(member, row.get(member)))
+            .collect()
     };
-    let columns: Vec<_> = names.iter().map(|name| Column::text(name)).collect();
-    let rows: Vec<Vec<Markup>> = rows
-        .iter()
-        .take(ROWS_MAX)
-        .map(|row| {
-            names
-                .iter()
-                .map(|name| cell(row.get(name.as_str())))
-                .collect()
-        })
-        .collect();
+    let rows: Vec<Vec<Markup>> = rows.iter().take(ROWS_MAX).map(cells).collect();
     table(caption, &columns, &rows)
+}
+
+fn cell(member: &str, value: Option<&Value>) -> Markup {
+    match (member, value) {
+        ("last_us", Some(micros)) => {
+            let (day, whole) = moment(micros.as_i64().unwrap_or_default());
+            html! { time.mono datetime=(whole) title=(whole) { (day) } }
+        }
+        (_, Some(Value::String(text))) => html! { (text) },
+        (_, Some(other)) => html! { (other) },
+        (_, None) => html! { "–" },
+    }
 }
