@@ -3,6 +3,7 @@
 use crate::interface::{CheckedCodec, Refusals, RequestCheck};
 use crate::proto::{self, POOL};
 use crate::rest;
+use crate::status::told;
 use axum::Router;
 use axum::routing::any;
 use prost::Message;
@@ -11,7 +12,7 @@ use prost_reflect::{DynamicMessage, MethodDescriptor, ServiceDescriptor};
 use serde_json::Value;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio_stream::Stream;
+use tokio_stream::{Stream, StreamExt};
 use tonic::server::Grpc;
 use tonic::{Request, Response, Status, Streaming};
 use tower::service_fn;
@@ -122,7 +123,10 @@ impl<T: Send + Sync + 'static> Methods<T> {
             let (service, check) = (Arc::clone(&service), check.clone());
             let streaming = service_fn(move |request: Request<Streaming<Q>>| {
                 let opened = call(Arc::clone(&service), request.into_inner());
-                async move { opened.await.map(Response::new) }
+                async move {
+                    let answers = opened.await.map_err(told)?;
+                    Ok(Response::new(answers.map(|it| it.map_err(told))))
+                }
             });
             async move { grpc::<A, Q>(check).streaming(streaming, request).await }
         })

@@ -3,6 +3,7 @@
 
 use super::{NotServed, Refusals, Standing};
 use crate::proto::POOL;
+use crate::status::told;
 use bytes::{Buf, Bytes};
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
@@ -89,8 +90,9 @@ impl RequestCheck {
         Q::decode(bytes).map_err(|error| Status::internal(error.to_string()))
     }
 
-    /// Remembers the refusal, if something is not served.
+    /// A refusal as it is told; it is remembered if something is not served.
     pub(crate) fn refused(&self, status: Status) -> Status {
+        let status = told(status);
         self.refusals.note(&self.method, &status);
         status
     }

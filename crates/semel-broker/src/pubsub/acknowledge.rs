@@ -9,6 +9,9 @@ use crate::clock::Time;
 use crate::history;
 use crate::proto::pubsub as wire;
 use crate::storage::Batch;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use prost::encoding::{decode_varint, encode_varint};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -27,13 +30,15 @@ pub(super) struct AckId {
 
 // === impl AckId ===
 
+/// Short, because refusals name many of them: three numbers of seven bits a byte and a check, in base64.
 impl fmt::Display for AckId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:x}-{:x}-{:x}",
-            self.backlog, self.sequence, self.delivery
-        )
+        let mut bytes = Vec::new();
+        for number in [self.backlog, self.sequence, self.delivery] {
+            encode_varint(number, &mut bytes);
+        }
+        bytes.extend(check_bytes(&bytes));
+        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
     }
 }
 
@@ -41,17 +46,19 @@ impl FromStr for AckId {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let mut parts = text.split('-');
-        let mut part = || {
-            let part = parts.next().ok_or(())?;
-            u64::from_str_radix(part, 16).map_err(|_| ())
-        };
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ())?;
+        let mut bytes = bytes.as_slice();
+        let mut number = || decode_varint(&mut bytes).map_err(|_| ());
         let id = Self {
-            backlog: part()?,
-            sequence: part()?,
-            delivery: part()?,
+            backlog: number()?,
+            sequence: number()?,
+            delivery: number()?,
         };
-        parts.next().map_or(Ok(id), |_| Err(()))
+        // There is one way to write an id: clients look for the very text in a refusal.
+        match id.to_string() == text {
+            true => Ok(id),
+            false => Err(()),
+        }
     }
 }
 
@@ -230,6 +237,13 @@ impl Registry {
     }
 }
 
+/// By which an id is told from other base64 (FNV-1a).
+fn check_bytes(bytes: &[u8]) -> [u8; 2] {
+    let fold = |sum: u32, byte: &u8| (sum ^ u32::from(*byte)).wrapping_mul(16_777_619);
+    let [first, second, _, _] = bytes.iter().fold(2_166_136_261, fold).to_be_bytes();
+    [first, second]
+}
+
 fn all_valid(invalid: &[String]) -> Result<(), Status> {
     match invalid.is_empty() {
         true => Ok(()),
@@ -240,6 +254,9 @@ fn all_valid(invalid: &[String]) -> Result<(), Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::rpc;
+    use crate::status::DETAILS_BYTES_MAX;
+    use prost::Message;
 
     #[test]
     fn an_ack_id_names_one_delivery() {
@@ -249,8 +266,25 @@ mod tests {
             delivery: u64::MAX,
         };
         assert_eq!(id.to_string().parse(), Ok(id));
-        for text in ["", "1", "1-2", "1-2-3-4", "x-2-3", "1-2-"] {
+        for text in ["", "AQ", "AQID", "AQIDAAA", "nonsense", "x-2-3"] {
             assert_eq!(AckId::from_str(text), Err(()), "{text}");
         }
+    }
+    #[test]
+    fn a_refusal_of_many_ack_ids_is_short_enough_for_clients() {
+        let id = |sequence| AckId {
+            backlog: 7,
+            sequence,
+            delivery: 1 << 40,
+        };
+        let mut ids: Vec<_> = (1..=1000).map(|it| id(it).to_string()).collect();
+        ids.insert(1, "x".repeat(10_000));
+        let refused = all_valid(&ids).expect_err("some are invalid");
+        assert!(refused.details().len() <= DETAILS_BYTES_MAX);
+        let details = rpc::Status::decode(refused.details()).expect("it was encoded");
+        let info = &details.details.first().expect("it names ids").value;
+        let info = rpc::ErrorInfo::decode(info.as_slice()).expect("it was encoded");
+        assert!(info.metadata.len() > 50, "{}", info.metadata.len());
+        assert!(info.metadata.contains_key(&id(1).to_string()));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::JSON;
 use crate::proto;
+use crate::status::cut;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -58,11 +59,11 @@ impl ErrorResponse {
     pub(crate) fn violations(violations: Vec<Violation>) -> Self {
         let messages: Vec<_> = violations.iter().map(|it| &*it.description).collect();
         let message = messages.join("\n");
-        let encoded = violations.into_iter().map(|it| {
-            if it.field.is_empty() {
-                json!({"description": it.description})
-            } else {
-                json!({"field": it.field, "description": it.description})
+        let encoded = violations.iter().map(|it| {
+            let (field, description) = (cut(&it.field), cut(&it.description));
+            match field.is_empty() {
+                true => json!({"description": description}),
+                false => json!({"field": field, "description": description}),
             }
         });
         Self {
@@ -102,7 +103,7 @@ impl ErrorResponse {
         let body = Body {
             error: ErrorBody {
                 code: status,
-                message: &self.message,
+                message: &cut(&self.message),
                 status: name,
                 details: &self.details,
             },

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 const TOPIC: &str = "projects/p/topics/orders";
 
+const INVALID_ARGUMENT: &str = "3";
 const UNIMPLEMENTED: &str = "12";
 
 /// A request whose second field is a topic with its name and one more.
@@ -157,6 +158,31 @@ async fn methods_that_are_not_served_have_their_paths() {
             refused.message.contains("is not served here"),
             "{refused:?}"
         );
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn refusals_are_short_whatever_they_repeat() {
+    let broker = Broker::start(&[]).await;
+    let long = "x".repeat(20_000);
+    let name = format!("projects/p/topics/{long}");
+    let mut request = Vec::new();
+    prost::encoding::string::encode(1, &name, &mut request);
+    for method in ["GetTopic", "CreateTopic"] {
+        let path = format!("/google.pubsub.v1.Publisher/{method}");
+        let (code, message) = by_grpc(&broker, &path, &request).await;
+        assert_eq!(code, INVALID_ARGUMENT);
+        assert!(message.len() < 3000, "{}", message.len());
+        assert!(message.contains("bytes%20left%20out"), "{message}");
+    }
+    let unknown = json!({ long.as_str(): 1 });
+    for (path, body) in [
+        (&*format!("/v1/{name}"), json!({})),
+        (&*format!("/v1/{TOPIC}"), unknown),
+    ] {
+        let refused = broker.put(path, body).await.unwrap_err();
+        assert!(refused.message.len() <= 1000, "{}", refused.message.len());
     }
     broker.stop().await;
 }
