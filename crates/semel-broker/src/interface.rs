@@ -2,6 +2,7 @@
 //! the other `.proto` files. Requests are checked by them, and the tests and `docs/broker.md` go by the same.
 
 mod check;
+mod well_known;
 mod refusal;
 mod listing;
 #[cfg(test)]

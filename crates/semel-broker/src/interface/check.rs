@@ -1,7 +1,7 @@
 //! Looking at a request as it came, before it is decoded: the types know only what is served, and would drop the rest in
 //! silence. One pass over the tags; payloads are stepped over.
 
-use super::{NotServed, Refusals, Standing};
+use super::{NotServed, Refusals, Standing, well_known};
 use crate::proto::POOL;
 use crate::status::told;
 use bytes::{Buf, Bytes};
@@ -57,6 +57,9 @@ enum FieldRule {
     Any,
     /// What is there is a message.
     Message(usize),
+    /// What is there is a span or a moment, of the field with this name, and has to be one that JSON can tell.
+    Span(String),
+    Moment(String),
     /// Nothing may be there, or only what is the same as nothing.
     Refused(NotServed, Presence),
 }
@@ -86,7 +89,7 @@ impl RequestCheck {
     /// A request with nothing in it that is not served.
     pub(crate) fn decoded<Q: Message + Default>(&self, bytes: Bytes) -> Result<Q, Status> {
         let checked = TABLE.check(self.message, &bytes, 0);
-        checked.map_err(|not_served| self.refused(not_served.status()))?;
+        checked.map_err(|status| self.refused(status))?;
         Q::decode(bytes).map_err(|error| Status::internal(error.to_string()))
     }
 
@@ -118,7 +121,7 @@ impl Table {
     }
 
     /// What is not a message at all is left for the decoder to say so.
-    fn check(&self, message: usize, mut bytes: &[u8], depth: usize) -> Result<(), NotServed> {
+    fn check(&self, message: usize, mut bytes: &[u8], depth: usize) -> Result<(), Status> {
         let Some(rules) = self.messages.get(message).filter(|_| depth < DEPTH_MAX) else {
             return Ok(());
         };
@@ -126,16 +129,23 @@ impl Table {
             let Ok((number, wire_type)) = decode_key(&mut bytes) else {
                 return Ok(());
             };
-            let rule = rules.of(number).ok_or_else(|| rules.unknown(number))?;
+            let rule = rules.of(number);
+            let rule = rule.ok_or_else(|| rules.unknown(number).status())?;
+            if let WireType::StartGroup | WireType::EndGroup = wire_type {
+                // No field is one, and the decoder would step over it.
+                return Err(rules.group(number, rule));
+            }
             let Some((value, content)) = content(&mut bytes, wire_type) else {
                 return Ok(());
             };
             match rule {
                 FieldRule::Any => {}
                 FieldRule::Message(inner) => self.check(*inner, content, depth + 1)?,
+                FieldRule::Span(field) => well_known::check_span(field, content)?,
+                FieldRule::Moment(field) => well_known::check_moment(field, content)?,
                 FieldRule::Refused(not_served, presence) => {
                     if *presence == Presence::Explicit || value != 0 {
-                        return Err(not_served.clone());
+                        return Err(not_served.status());
                     }
                 }
             }
@@ -156,7 +166,6 @@ fn content<'a>(bytes: &mut &'a [u8], wire_type: WireType) -> Option<(u64, &'a [u
             *bytes = rest;
             return Some((length, content));
         }
-        // Nobody sends groups any more; the decoder refuses them where they do not belong.
         WireType::StartGroup | WireType::EndGroup => return None,
     };
     Some((value, &[]))
@@ -181,6 +190,17 @@ impl MessageRules {
         self.fields.get(number as usize)?.as_ref()
     }
 
+    /// A field came as a group.
+    fn group(&self, number: u32, rule: &FieldRule) -> Status {
+        match rule {
+            FieldRule::Refused(not_served, _) => not_served.status(),
+            FieldRule::Any | FieldRule::Message(_) | FieldRule::Span(_) | FieldRule::Moment(_) => {
+                let name = &self.name;
+                Status::invalid_argument(format!("Field {number} of {name} is not a group."))
+            }
+        }
+    }
+
     /// Google may add fields after this was written.
     fn unknown(&self, number: u32) -> NotServed {
         NotServed {
@@ -202,6 +222,11 @@ impl FieldRule {
             return Self::Refused(refusal, presence);
         }
         let kind = field.kind();
+        match kind.as_message().map(|it| it.full_name()) {
+            Some("google.protobuf.Duration") => return Self::Span(field.name().into()),
+            Some("google.protobuf.Timestamp") => return Self::Moment(field.name().into()),
+            Some(_) | None => {}
+        }
         let message = kind.as_message().filter(|it| {
             let is_anything = ["google.protobuf", "semel"].contains(&it.package_name());
             !field.is_map() && !is_anything

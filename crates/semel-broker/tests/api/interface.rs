@@ -186,3 +186,39 @@ async fn refusals_are_short_whatever_they_repeat() {
     }
     broker.stop().await;
 }
+
+#[tokio::test]
+async fn spans_and_moments_that_json_cannot_tell_are_refused() {
+    let broker = Broker::start(&[]).await;
+    let span = |seconds: i64| {
+        let mut span = Vec::new();
+        prost::encoding::int64::encode(1, &seconds, &mut span);
+        let mut topic = topic_with(5, "");
+        prost::encoding::bytes::encode(8, &span, &mut topic);
+        topic
+    };
+    let create = "/google.pubsub.v1.Publisher/CreateTopic";
+    for seconds in [315_576_000_001, i64::MAX, i64::MIN] {
+        let (code, message) = by_grpc(&broker, create, &span(seconds)).await;
+        assert_eq!(code, INVALID_ARGUMENT);
+        assert!(message.contains("message_retention_duration"), "{message}");
+    }
+    let (code, message) = by_grpc(&broker, create, &span(3600)).await;
+    assert_eq!(code, "0", "{message}");
+    broker.get(&format!("/v1/{TOPIC}")).await.unwrap();
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_group_does_not_end_the_check() {
+    let broker = Broker::start(&[]).await;
+    let mut request = Vec::new();
+    prost::encoding::string::encode(1, &TOPIC.to_owned(), &mut request);
+    // The field 5, empty, as a group; then with a value.
+    request.extend([5 << 3 | 3, 5 << 3 | 4]);
+    prost::encoding::string::encode(5, &"a-key".to_owned(), &mut request);
+    let create = "/google.pubsub.v1.Publisher/CreateTopic";
+    let (code, message) = by_grpc(&broker, create, &request).await;
+    assert_eq!(code, UNIMPLEMENTED, "{message}");
+    broker.stop().await;
+}
