@@ -116,6 +116,8 @@ struct BacklogMessage {
     /// The fault `duplicate` struck; once is enough.
     duplicated: bool,
     delivery: u64,
+    /// Deliveries up to this one do not count any more: a seek came after them.
+    void: u64,
     state: MessageState,
 }
 
@@ -194,6 +196,7 @@ impl Backlog {
             held_for: 0,
             duplicated: false,
             delivery: 0,
+            void: 0,
             state,
         };
         self.messages.insert(new_message.sequence, message);

@@ -54,7 +54,7 @@ impl Registry {
         let ended = state.backlog.apply_seek(&seek, now);
         self.note(ended, now);
         for new_message in from_topic {
-            state.backlog.add(new_message, now);
+            state.backlog.replay(new_message, now);
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ fn write_seek(batch: &mut Batch, number: u64, seek: &Seek, retain: bool) {
     for sequence in &seek.acknowledge {
         rows::end_message(batch, number, *sequence, 0, retain);
     }
-    for sequence in &seek.revive {
+    for sequence in &seek.restart {
         rows::put_state(batch, number, *sequence, &wire::StoredState::default());
     }
 }

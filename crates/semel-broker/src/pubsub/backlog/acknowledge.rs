@@ -47,6 +47,9 @@ impl Backlog {
         let Some(message) = self.messages.get_mut(&sequence) else {
             return (unknown(exactly_once), None);
         };
+        if delivery <= message.void {
+            return (unknown(exactly_once), None);
+        }
         let current = message.is_current(delivery);
         match &mut message.state {
             MessageState::Acknowledging if exactly_once && delivery != message.delivery => {

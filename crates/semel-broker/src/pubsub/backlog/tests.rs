@@ -209,7 +209,7 @@ fn a_seek_brings_back_what_was_retained_and_skips_what_is_older() {
     }
     assert_eq!(backlog.unfinished(), 0);
     let back = backlog.seek(at(2));
-    assert_eq!(back.revive, [2, 3]);
+    assert_eq!(back.restart, [2, 3]);
     assert!(back.acknowledge.is_empty());
     backlog.apply_seek(&back, at(6));
     let again = take(&mut backlog, at(6), Consumer::Pull(1), ALL);
@@ -234,10 +234,7 @@ fn a_seek_in_time_releases_what_is_leased() {
     let leased = take(&mut backlog, at(1), Consumer::Stream(7), ALL);
     assert_eq!(sequences(&leased), [1, 2, 3]);
     let back = backlog.seek(Time::default());
-    assert_eq!(
-        (back.release.as_slice(), back.revive.len()),
-        (&[1, 2, 3][..], 0)
-    );
+    assert_eq!(back.restart, [1, 2, 3]);
     assert_eq!(backlog.apply_seek(&back, at(2)).len(), 3);
     assert_eq!(backlog.load(Consumer::Stream(7)), Load::default());
     let again = take(&mut backlog, at(2), Consumer::Pull(1), ALL);
@@ -245,6 +242,35 @@ fn a_seek_in_time_releases_what_is_leased() {
     // The first lease counts no more.
     let stale = backlog.acknowledge(1, leased[0].delivery, at(3)).0;
     assert_ne!(stale, Acknowledging);
+}
+
+#[test]
+fn a_seek_in_time_voids_what_was_delivered_before_it() {
+    let policy = DeliveryPolicy {
+        retry: Some((SECOND * 60, SECOND * 600)),
+        ..policy()
+    };
+    let mut backlog = backlog(policy, &["", ""]);
+    let leased = take(&mut backlog, at(1), Consumer::Pull(1), ALL);
+    backlog.refuse(2, leased[1].delivery, at(1));
+    let back = backlog.seek(Time::default());
+    backlog.apply_seek(&back, at(2));
+    for it in &leased {
+        let late = backlog.acknowledge(it.sequence, it.delivery, at(2));
+        assert_eq!(late, (Done, None));
+    }
+    // Without a pause, and counted anew.
+    let again = take(&mut backlog, at(2), Consumer::Pull(1), ALL);
+    assert_eq!(sequences(&again), [1, 2]);
+    assert!(again.iter().all(|it| it.attempt == 1));
+    for (old, new) in leased.iter().zip(&again) {
+        assert_eq!(
+            backlog.acknowledge(old.sequence, old.delivery, at(3)).0,
+            Done
+        );
+        let counts = backlog.acknowledge(new.sequence, new.delivery, at(3)).0;
+        assert_eq!(counts, Acknowledging);
+    }
 }
 
 #[test]

@@ -162,3 +162,18 @@ async fn what_the_topic_retains_is_there_for_longer_than_a_subscription_would_ke
     test.retain(Value::Null).await;
     test.idle(true).await;
 }
+
+#[tokio::test]
+async fn acknowledgements_of_before_a_seek_do_not_count() {
+    let test = TestTopic::new(&[]).await;
+    test.retain(json!("3600s")).await;
+    test.subscribe(SUBSCRIPTION, json!({})).await.unwrap();
+    let published = test.publish(&["a", "b"]).await;
+    let received = test.pull(SUBSCRIPTION).await;
+    // One is known to the topic only, the other is with its receiver.
+    test.ack(&received[..1]).await.unwrap();
+    test.seek_time(BEGINNING).await;
+    test.ack(&received).await.unwrap();
+    assert_eq!(test.take_all().await, published);
+    test.idle(true).await;
+}
