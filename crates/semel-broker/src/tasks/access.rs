@@ -37,6 +37,8 @@ impl Tasks {
         self: Arc<Self>,
         request: SetIamPolicyRequest,
     ) -> Result<Policy, Status> {
+        // Nobody deletes the queue meanwhile, or sets its policy by the same tag.
+        let _alone = self.queue_changes.lock().await;
         let queue = self.queue_of_policy(&request.resource)?;
         let policy = request.policy.unwrap_or_default();
         self.shared.context.policies.set(queue, policy).await

@@ -1,6 +1,6 @@
 //! Policies and places: what is set is shown, and nobody is refused.
 
-use crate::support::Broker;
+use crate::support::{Broker, ok};
 use serde_json::{Value, json};
 
 const QUEUE: &str = "/v2/projects/p/locations/l/queues/q";
@@ -54,6 +54,34 @@ async fn a_policy_is_shown_as_it_was_set_and_goes_with_its_resource() {
     broker.put(TOPIC, json!({})).await.unwrap();
     let fresh = broker.get(&format!("{TOPIC}:getIamPolicy")).await.unwrap();
     assert!(fresh["bindings"].is_null(), "{fresh}");
+    broker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_those_who_set_a_policy_by_one_tag_one_succeeds() {
+    let directory = tempfile::tempdir().unwrap();
+    let broker = Broker::in_directory(directory.path()).await;
+    let queue = json!({ "name": QUEUE.trim_start_matches("/v2/") });
+    ok(broker.post("/v2/projects/p/locations/l/queues", queue)).await;
+    let path = format!("{QUEUE}:setIamPolicy");
+    let tag = set(&broker, QUEUE, &json!({ "version": 1 })).await["etag"].clone();
+    let attempt = async |role: u32| {
+        let bindings = json!([{ "role": format!("roles/{role}"), "members": ["user:a"] }]);
+        let policy = json!({ "policy": { "etag": tag, "bindings": bindings } });
+        broker.post(&path, policy).await
+    };
+    let (a, b, c, d, e, f, g, h) = tokio::join!(
+        attempt(1),
+        attempt(2),
+        attempt(3),
+        attempt(4),
+        attempt(5),
+        attempt(6),
+        attempt(7),
+        attempt(8),
+    );
+    let all = [a, b, c, d, e, f, g, h];
+    assert_eq!(all.iter().filter(|it| it.is_ok()).count(), 1);
     broker.stop().await;
 }
 
