@@ -17,6 +17,9 @@ pub(super) const DELETED_TOPIC: &str = "_deleted-topic_";
 /// What a topic says of a schema that is gone.
 pub(super) const DELETED_SCHEMA: &str = "_deleted-schema_";
 
+/// What a topic says of a first or last revision that is gone.
+pub(super) const DELETED_REVISION: &str = "_deleted-schema-revision_";
+
 /// The last part of a name.
 pub(super) fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)

@@ -62,7 +62,7 @@ impl Registry {
         messages: &mut [wire::PubsubMessage],
     ) -> Result<(), Status> {
         if settings.schema == DELETED_SCHEMA {
-            return Err(Status::failed_precondition(
+            return Err(Status::not_found(
                 "The schema of the topic was deleted: update the topic, then retry.",
             ));
         }

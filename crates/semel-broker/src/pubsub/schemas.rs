@@ -5,7 +5,7 @@ mod revisions;
 pub(super) use revisions::{SchemaRevisions, bad_message, kept};
 
 use super::errors::{already_exists, bad_argument, invalid, not_found};
-use super::names::{self, DELETED_SCHEMA};
+use super::names::{self, DELETED_REVISION, DELETED_SCHEMA};
 use super::registry::Registry;
 use super::resources::Topic;
 use crate::clock::Time;
@@ -32,9 +32,8 @@ impl Registry {
     ) -> Result<wire::Schema, Status> {
         let mut schema = request.schema.unwrap_or_default();
         names::in_project(&request.parent)?;
-        if !request.schema_id.is_empty() {
-            schema.name = format!("{}/schemas/{}", request.parent, request.schema_id);
-        }
+        // Whatever name is inside: the id alone says it, in the parent's project.
+        schema.name = format!("{}/schemas/{}", request.parent, request.schema_id);
         names::check("schema_id", &schema.name, "schemas")?;
         let _alone = self.topology.write().await;
         if self.names().schemas.contains_key(&schema.name) {
@@ -134,7 +133,12 @@ impl Registry {
                 "The only revision of a schema cannot be deleted: delete the schema.",
             ));
         }
-        self.put_schema(name, left, Batch::default()).await?;
+        let mut batch = Batch::default();
+        self.settle_topics(name, &mut batch, |settings| {
+            forget_revision(&mut settings.first_revision_id, id);
+            forget_revision(&mut settings.last_revision_id, id);
+        });
+        self.put_schema(name, left, batch).await?;
         Ok(gone.schema.clone())
     }
 
@@ -149,18 +153,30 @@ impl Registry {
         let mut batch = Batch::default();
         batch.delete(Table::Schemas, name.as_bytes());
         Policies::delete(&mut batch, &name);
+        self.settle_topics(&name, &mut batch, |settings| {
+            settings.schema = DELETED_SCHEMA.into();
+        });
+        self.commit(batch).await?;
+        self.names().schemas.remove(&name);
+        Ok(())
+    }
+
+    /// Changes what the topics of a schema say of it; the caller holds the topology lock.
+    fn settle_topics(
+        &self,
+        schema: &str,
+        batch: &mut Batch,
+        change: impl Fn(&mut wire::SchemaSettings),
+    ) {
         let topics: Vec<_> = self.names().topics.values().cloned().collect();
         for topic in topics {
             let mut state = topic.state();
             let settings = state.settings.schema_settings.as_mut();
-            if let Some(settings) = settings.filter(|it| it.schema == name) {
-                settings.schema = DELETED_SCHEMA.into();
-                state.put(&mut batch, topic.number, state.reserved.max(state.next));
+            if let Some(settings) = settings.filter(|it| it.schema == schema) {
+                change(settings);
+                state.put(batch, topic.number, state.reserved.max(state.next));
             }
         }
-        self.commit(batch).await?;
-        self.names().schemas.remove(&name);
-        Ok(())
     }
 
     pub(super) fn get_schema(
@@ -200,10 +216,14 @@ impl Registry {
     ) -> Result<wire::ListSchemaRevisionsResponse, Status> {
         let there = self.schema(&request.name)?;
         let full = request.view() == wire::SchemaView::Full;
-        let newest_first = there.revisions.iter().rev().enumerate();
-        let all: BTreeMap<_, _> = newest_first
-            .map(|(place, it)| (format!("{}@{place:02}", request.name), Arc::clone(it)))
-            .collect();
+        // By when they were made, so that a page goes on where the last one ended whatever is committed in between.
+        let newest_first = there.revisions.iter().map(|it| {
+            let made = it.schema.revision_create_time.as_ref().map(Time::of);
+            let age = i64::MAX - made.unwrap_or_default().0;
+            let id = &it.schema.revision_id;
+            (format!("{}@{age:019}@{id}", request.name), Arc::clone(it))
+        });
+        let all: BTreeMap<_, _> = newest_first.collect();
         let show = |it: &Arc<Revision>| Some(shown(&it.schema, full));
         let (size, token) = (request.page_size, &request.page_token);
         let (schemas, next_page_token) = names::page(&all, "projects/", size, token, show)?;
@@ -287,14 +307,18 @@ impl Registry {
         let Some(settings) = &topic.schema_settings else {
             return Ok(());
         };
-        if settings.schema == DELETED_SCHEMA {
-            return Ok(());
-        }
         if settings.encoding() == wire::Encoding::Unspecified {
             return Err(bad_argument(
                 "schema_settings.encoding, it is JSON or BINARY",
             ));
         }
         self.schema(&settings.schema)?.allowed(settings).map(drop)
+    }
+}
+
+/// A revision is gone, and a topic may have named it.
+fn forget_revision(named: &mut String, gone: &str) {
+    if named == gone {
+        *named = DELETED_REVISION.into();
     }
 }

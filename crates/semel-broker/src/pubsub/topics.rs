@@ -73,7 +73,10 @@ impl Registry {
         let old = topic.state().settings.clone();
         let mut settings = update::TOPIC.merged(&old, &wanted, request.update_mask.as_ref())?;
         validate::complete_topic(&mut settings)?;
-        self.check_schema_settings(&settings)?;
+        // What was there may have been deleted since: it is looked at only when it changes.
+        if settings.schema_settings != old.schema_settings {
+            self.check_schema_settings(&settings)?;
+        }
         let mut batch = Batch::default();
         let mut backlog = topic.state().backlog;
         match (settings.message_retention_duration.is_some(), backlog) {

@@ -2,6 +2,7 @@
 
 use crate::proto::pubsub as wire;
 use crate::pubsub::errors::{bad_argument, invalid, not_found};
+use crate::pubsub::names::DELETED_REVISION;
 use crate::pubsub::rows;
 use crate::schema::Definition;
 use crate::storage::StorageError;
@@ -50,13 +51,13 @@ impl SchemaRevisions {
             .ok_or_else(|| not_found(&format!("{name}@{id}")))
     }
 
-    /// The revisions a topic's messages may be of, the newest first.
+    /// The revisions a topic's messages may be of, the newest first. A bound that was deleted is none.
     pub(in crate::pubsub) fn allowed(
         &self,
         settings: &wire::SchemaSettings,
     ) -> Result<Vec<Arc<Revision>>, Status> {
         let place = |id: &str, default: usize| match id {
-            "" => Ok(default),
+            "" | DELETED_REVISION => Ok(default),
             id => {
                 let mut revisions = self.revisions.iter();
                 let place = revisions.position(|it| it.schema.revision_id == id);

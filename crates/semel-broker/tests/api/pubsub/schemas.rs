@@ -132,7 +132,9 @@ async fn a_deleted_schema_stops_its_topics() {
     let topic = broker.get(&format!("/v1/{TOPIC}")).await.unwrap();
     assert_eq!(topic["schemaSettings"]["schema"], "_deleted-schema_");
     let refused = publish(&broker, "\n\u{4}Utah").await.unwrap_err();
-    assert_eq!(refused.status, "FAILED_PRECONDITION");
+    assert_eq!(refused.status, "NOT_FOUND");
+    let labels = json!({ "topic": { "labels": { "a": "b" } }, "updateMask": "labels" });
+    ok(broker.patch(&format!("/v1/{TOPIC}"), labels)).await;
     let mask = json!({ "topic": {}, "updateMask": "schemaSettings" });
     ok(broker.patch(&format!("/v1/{TOPIC}"), mask)).await;
     ok(publish(&broker, "anything")).await;
@@ -182,5 +184,65 @@ async fn schemas_are_there_after_a_restart() {
     assert_eq!(broker.get(&format!("/v1/{SCHEMA}")).await.unwrap(), first);
     assert!(publish(&broker, OF_SECOND).await.is_err());
     ok(publish(&broker, OF_FIRST)).await;
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_revision_is_no_bound_any_more() {
+    let broker = Broker::start(&[]).await;
+    let first = id_of(&create(&broker, "AVRO", FIRST).await.unwrap());
+    let commit = json!({ "schema": { "type": "AVRO", "definition": SECOND } });
+    let path = format!("/v1/{SCHEMA}:commit");
+    let second = id_of(&ok(broker.post(&path, commit)).await);
+    topic_of(
+        &broker,
+        json!({ "schema": SCHEMA, "encoding": "JSON", "firstRevisionId": first, "lastRevisionId": second }),
+    )
+    .await;
+    ok(broker.delete(&format!("/v1/{SCHEMA}@{first}:deleteRevision"))).await;
+    let path = format!("/v1/{TOPIC}");
+    let topic = broker.get(&path).await.unwrap();
+    let settings = &topic["schemaSettings"];
+    assert_eq!(settings["firstRevisionId"], "_deleted-schema-revision_");
+    assert_eq!(settings["lastRevisionId"], json!(second));
+    ok(publish(&broker, OF_SECOND)).await;
+    let refused = publish(&broker, OF_FIRST).await.unwrap_err();
+    assert_eq!(refused.status, "INVALID_ARGUMENT");
+    let labels = json!({ "topic": { "labels": { "a": "b" } }, "updateMask": "labels" });
+    ok(broker.patch(&path, labels)).await;
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_schema_is_made_under_its_id_only_and_no_topic_with_one_that_is_gone() {
+    let broker = Broker::start(&[]).await;
+    let schema = |name: &str| json!({ "name": name, "type": "AVRO", "definition": FIRST });
+    for name in ["projects/elsewhere/schemas/state", SCHEMA, ""] {
+        let made = broker.post("/v1/projects/p/schemas", schema(name)).await;
+        assert_eq!(made.unwrap_err().status, "INVALID_ARGUMENT", "{name}");
+    }
+    let path = "/v1/projects/p/schemas?schemaId=state";
+    let made = ok(broker.post(path, schema("projects/elsewhere/schemas/state"))).await;
+    assert_eq!(made["name"], SCHEMA);
+    let gone = json!({ "schemaSettings": { "schema": "_deleted-schema_", "encoding": "JSON" } });
+    let refused = broker.put(&format!("/v1/{TOPIC}"), gone).await;
+    assert_eq!(refused.unwrap_err().status, "INVALID_ARGUMENT");
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn pages_of_revisions_go_on_where_they_ended() {
+    let broker = Broker::start(&[]).await;
+    let first = id_of(&create(&broker, "AVRO", FIRST).await.unwrap());
+    let commit = json!({ "schema": { "type": "AVRO", "definition": SECOND } });
+    let path = format!("/v1/{SCHEMA}:commit");
+    let second = id_of(&ok(broker.post(&path, commit.clone())).await);
+    let list = format!("/v1/{SCHEMA}:listRevisions?pageSize=1");
+    let page = broker.get(&list).await.unwrap();
+    assert_eq!(id_of(&page["schemas"][0]), second);
+    ok(broker.post(&path, commit)).await;
+    let token = page["nextPageToken"].as_str().unwrap();
+    let page = broker.get(&format!("{list}&pageToken={token}")).await;
+    assert_eq!(id_of(&page.unwrap()["schemas"][0]), first);
     broker.stop().await;
 }
