@@ -42,11 +42,15 @@ pub(crate) fn fields(message: &MessageDescriptor, path: &str) -> Option<Vec<Fiel
     is_one.then_some(fields)
 }
 
-/// Refuses a path through a field that is not served; what is beyond it is not known here.
+/// Refuses a path, in either spelling, through a field that is not served; what is beyond it is not known here.
 pub(crate) fn check_served(message: &str, path: &str) -> Result<(), Status> {
     let mut message = Some(proto::descriptor(message));
     for name in path.split('.') {
-        let field = message.and_then(|it| it.get_field_by_name(name));
+        let named = |it: &MessageDescriptor| {
+            let field = it.get_field_by_name(name);
+            field.or_else(|| it.get_field_by_json_name(name))
+        };
+        let field = message.as_ref().and_then(named);
         let Some(field) = field else {
             return Ok(());
         };
@@ -94,5 +98,19 @@ fn take_over(
     if let Value::Message(inner) = into.get_field_mut(field) {
         let value = value.as_ref().and_then(Value::as_message);
         take_over(inner, value, rest, parents);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_served_is_refused_in_either_spelling() {
+        let queue = "google.cloud.tasks.v2beta3.Queue";
+        for path in ["task_ttl", "taskTtl", "tombstoneTtl.seconds"] {
+            assert!(check_served(queue, path).is_err(), "{path}");
+        }
+        check_served(queue, "retryConfig").expect("it is served");
     }
 }

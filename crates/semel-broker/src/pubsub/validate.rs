@@ -93,7 +93,9 @@ pub(super) fn complete_topic(topic: &mut wire::Topic) -> Result<(), Status> {
     if let Some(retention) = &topic.message_retention_duration {
         check_span("message_retention_duration", retention, RETENTION)?;
     }
+    // Only answers have these.
     topic.state = wire::topic::State::Active as i32;
+    topic.satisfies_pzs = false;
     Ok(())
 }
 

@@ -135,7 +135,8 @@ fn to_app_engine(
         .map(|routing| routing.host.as_str())
         .unwrap_or_default();
     let address = format!("http://{host}{}", request.relative_uri);
-    let routed = Url::parse(&address).ok().filter(is_here);
+    let routed = Url::parse(&address).ok();
+    let routed = routed.filter(|url| is_host_and_port(host) && is_here(url));
     let stands_in = || joined(stands_in?, &request.relative_uri);
     let Some(url) = routed.or_else(stands_in) else {
         let why = "App Engine is not here: route the task to a host and port on this machine, or start the broker with \
@@ -152,6 +153,12 @@ fn to_app_engine(
 fn joined(base: &Url, relative_uri: &str) -> Option<Url> {
     let base = base.as_str().trim_end_matches('/');
     Url::parse(&format!("{base}{relative_uri}")).ok()
+}
+
+/// Whether there is nothing else in it that a URL would take for a user, a path or a query.
+fn is_host_and_port(host: &str) -> bool {
+    let allowed = |it: char| it.is_ascii_alphanumeric() || ".-_:[]".contains(it);
+    host.chars().all(allowed)
 }
 
 fn is_here(url: &Url) -> bool {

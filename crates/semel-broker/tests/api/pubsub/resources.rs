@@ -173,3 +173,11 @@ async fn a_reset_leaves_nothing() {
     test.subscribe(SUBSCRIPTION, json!({})).await.unwrap();
     assert!(test.pull(SUBSCRIPTION).await.is_empty());
 }
+
+#[tokio::test]
+async fn what_only_answers_have_cannot_be_set() {
+    let test = TestTopic::new(&[]).await;
+    let path = "/v1/projects/p/topics/other";
+    let made = ok(test.put(path, json!({ "satisfiesPzs": true }))).await;
+    assert!(made["satisfiesPzs"].is_null(), "{made}");
+}

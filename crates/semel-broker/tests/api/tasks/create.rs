@@ -286,6 +286,30 @@ async fn an_app_engine_task_is_kept_and_goes_nowhere_but_here() {
 }
 
 #[tokio::test]
+async fn an_app_engine_host_is_only_a_host() {
+    let test = TestQueue::new(&[]).await;
+    let host = test.handler.url.trim_start_matches("http://");
+    let hosts = [
+        format!("user@{host}"),
+        format!("{host}/before"),
+        format!("{host}?a="),
+        format!("{host}#"),
+    ];
+    for (number, host) in hosts.iter().enumerate() {
+        let request = json!({ "relativeUri": "/work", "appEngineRouting": { "host": host } });
+        ok(test.create(json!({ "appEngineHttpRequest": request }))).await;
+        test.until_results(|results| results.len() > number).await;
+    }
+    test.tell_queue("pause").await;
+    test.idle(false).await;
+    assert!(
+        test.results().await.iter().all(|it| it == "unreachable"),
+        "{:?}",
+        test.results().await
+    );
+}
+
+#[tokio::test]
 async fn an_app_engine_task_goes_where_the_broker_was_told() {
     let app = Handler::start().await;
     let settings = Settings {
