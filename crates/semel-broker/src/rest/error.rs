@@ -56,7 +56,7 @@ impl ErrorResponse {
     }
 
     /// All mistakes of a request together.
-    pub(crate) fn violations(violations: Vec<Violation>) -> Self {
+    pub(crate) fn violations(violations: &[Violation]) -> Self {
         let messages: Vec<_> = violations.iter().map(|it| &*it.description).collect();
         let message = messages.join("\n");
         let encoded = violations.iter().map(|it| {

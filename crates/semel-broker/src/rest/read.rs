@@ -101,7 +101,7 @@ impl MessageReader {
     pub(crate) fn finish(self) -> Result<DynamicMessage, ErrorResponse> {
         match self.mistakes.violations.is_empty() {
             true => Ok(self.message),
-            false => Err(ErrorResponse::violations(self.mistakes.violations)),
+            false => Err(ErrorResponse::violations(&self.mistakes.violations)),
         }
     }
 }
