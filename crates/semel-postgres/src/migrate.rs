@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0008_durable_complete.sql"),
     include_str!("../migrations/0009_history.sql"),
     include_str!("../migrations/0010_index.sql"),
+    include_str!("../migrations/0011_label_index.sql"),
 ];
 
 /// `semel.key` and its parts: all that a database needs to make keys, once it has the schema `semel`. The migration

@@ -12,13 +12,13 @@ WITH q AS MATERIALIZED (
      AND NOT (r.state = 1 AND GREATEST(r.lease_until, q.renewed_until) > clock_timestamp())
      -- a renewal that came after this statement's snapshot could not be removed below: again
      AND (q.renewed_by IS NULL OR EXISTS (SELECT 1 FROM semel.renewal n WHERE n.key = r.key AND n.fence = r.fence))
-  RETURNING r.state, r.key
+  RETURNING r.state, r.key, r.born
 ), s AS (
   DELETE FROM semel.step s USING d WHERE s.key = d.key
 ), n AS (
   DELETE FROM semel.renewal n USING d WHERE n.key = d.key
 ), l AS (
-  DELETE FROM semel.label l USING d WHERE l.key = d.key
+  DELETE FROM semel.label l USING d WHERE l.key = d.key AND l.born = d.born
 ), h AS (
   DELETE FROM semel.history h USING d WHERE h.key = d.key
 ), t AS (

@@ -42,7 +42,6 @@ RETURNING t.key, t.fence, t.born, t.attempts, t.state, t.in_doubt, q.label, q.wh
 ), label AS (                           -- of those that begin an incarnation
   INSERT INTO semel.label (key, born, label)
   SELECT w.key, w.born, w.label FROM win w WHERE w.state = 1 AND w.fence = w.born AND w.label <> ''
-  ON CONFLICT DO NOTHING
 ), d AS (                               -- those that go on with one
   SELECT w.* FROM win w WHERE w.state = 1 AND w.fence <> w.born
 ) /* history */
