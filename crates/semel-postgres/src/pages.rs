@@ -15,6 +15,9 @@ use tokio_postgres::Row;
 /// How many rows a page of a list reads at the most, however few of them match.
 const LIST_ROWS_MAX: i64 = 10_000;
 
+/// And at least: a list of every state skips the expired ones only.
+const LIST_ROWS_MIN: i64 = 1_000;
+
 /// How many pages of a table a sweep looks at.
 const SWEEP_PAGES: u32 = 1000;
 
@@ -45,7 +48,11 @@ pub(crate) async fn list(
     let after = after.map_or(&[][..], |cursor| &cursor.0);
     let state = state.map_or(0, |state| i16::from(state.number()));
     let limit = i64::from(limit.max(1));
-    let params: [Param<'_>; 4] = [&Raw(after), &LIST_ROWS_MAX, &state, &limit];
+    let reads = match state {
+        0 => limit.clamp(LIST_ROWS_MIN, LIST_ROWS_MAX),
+        _ => LIST_ROWS_MAX,
+    };
+    let params: [Param<'_>; 4] = [&Raw(after), &reads, &state, &limit];
     let rows = connections.query(&LIST, &params).await?;
     let mut items = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -56,16 +63,16 @@ pub(crate) async fn list(
     let full = i64::try_from(items.len()) == Ok(limit);
     let next = match items.last() {
         Some((key, _)) if full => Some(Cursor(Bytes::copy_from_slice(key.as_bytes()))),
-        Some(_) | None => rows.first().map_or(Ok(None), read_to)?,
+        Some(_) | None => rows.first().map_or(Ok(None), |row| read_to(row, reads))?,
     };
     Ok(Page { items, next })
 }
 
 /// Where the next page begins when this one read as much as it may.
-fn read_to(row: &Row) -> Result<Option<Cursor>, Error> {
+fn read_to(row: &Row, reads: i64) -> Result<Option<Cursor>, Error> {
     let (read, last): (i64, Option<&[u8]>) = (wire::get(row, 14)?, wire::get(row, 15)?);
     Ok(last
-        .filter(|_| read == LIST_ROWS_MAX)
+        .filter(|_| read == reads)
         .map(|last| Cursor(Bytes::copy_from_slice(last))))
 }
 
