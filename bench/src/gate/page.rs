@@ -165,7 +165,10 @@ async fn look(
         for number in 0..ORDERS {
             let order = format!("{:08x}-{number}", rand::random::<u32>());
             let body = format!("{{\"order_id\": \"{order}\"}}");
-            let delivered = Request::post_json("/charge", body).send(gate.port).await?;
+            let task = Request::post_json("/charge", body)
+                .header("x-cloudtasks-queuename", "orders")
+                .header("x-cloudtasks-taskname", &order);
+            let delivered = task.send(gate.port).await?;
             ensure!(delivered.status == 200, "{}", delivered.body);
             let (took, answer) = timed(admin, &format!("/ui/search?q={order}")).await?;
             ensure!(answer.status == 303, "{order} was not found");
