@@ -1,6 +1,6 @@
 //! The census: what is in the store right now, for the page. Stores keep no counts and no index on states (writing them
 //! would cost every delivery), so somebody has to walk through all records. That is done in the background, only while
-//! somebody looks at the page, one walk at a time, and never for more than about a thirtieth of the time. Whoever looks
+//! somebody looks at the page, one walk at a time, and never for more than about a sixtieth of the time. Whoever looks
 //! hears at once what is known, and how old it is.
 
 mod letters;
@@ -21,7 +21,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The pause after a walk, in walks: a gate with a page open keeps at least 0.97 of its throughput.
-const PAUSE_WALKS: u32 = 30;
+const PAUSE_WALKS: u32 = 60;
 
 /// The shortest pause: nobody reads faster.
 const PAUSE_MIN: Duration = Duration::from_secs(2);
