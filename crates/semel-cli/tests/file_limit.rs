@@ -44,9 +44,10 @@ fn a_limit_that_may_not_is_told_and_leaves_room_for_health() {
     for path in ["/healthz", "/readyz"] {
         gate.ask(path);
     }
+    let told = || gate.log().matches("all connections are taken").count();
+    wait_for("the line about it", || told() > 0);
     let log = gate.log();
-    let told = log.matches("all connections are taken").count();
-    assert_eq!(told, 1, "{log}");
+    assert_eq!(told(), 1, "{log}");
     log.lacks("a connection was not accepted");
     drop(flood);
 }
