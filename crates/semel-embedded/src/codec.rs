@@ -13,18 +13,18 @@ mod due;
 pub(crate) use due::{Due, Incarnation};
 pub(crate) use key::{
     HEAD, IndexId, RowKey, RowRange, describe, due, due_at, dues, history, index, index_key,
-    index_of, indexed, indexed_id, indexed_of, label, letter, order, orders, record, records, step,
+    index_of, indexed, indexed_id, indexed_of, letter, order, orders, record, records, step,
     step_name, steps, tombstone, tombstone_of, tombstones, unindex, unindex_of, unindexes,
 };
-pub(crate) use rows::{FoundUntil, Head, History, KeptLetter, Label, Nothing, Outline};
+pub(crate) use rows::{FoundUntil, Head, History, KeptLetter, Nothing, Outline};
 
 use fjall::Slice;
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The first byte of every value. Version 1 had letters without route and fence, version 2 records that knew nothing of
-/// doubt; neither was released.
-const VERSION: u8 = 3;
+/// doubt, version 3 labels in rows of their own; none was released.
+const VERSION: u8 = 4;
 
 /// The number of the group and the checksum.
 const TRAILER_BYTES: usize = 16;

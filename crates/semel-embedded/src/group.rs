@@ -4,7 +4,7 @@ mod letters;
 mod due;
 mod index;
 
-use crate::codec::{self, Decode, Encode, Head, History, Incarnation, Label, Row, RowKey};
+use crate::codec::{self, Decode, Encode, Head, History, Incarnation, Row, RowKey};
 use crate::durability::waits_for_disk;
 use crate::engine::Engine;
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
@@ -13,7 +13,7 @@ use semel::protocol::{Answer, Fence, Operation, Record, State, StepRecord, Super
 use semel::{Error, Key};
 use std::collections::{BTreeMap, HashMap};
 
-/// How many running records are remembered: some 8 MiB.
+/// How many running records are remembered: some 16 MiB.
 const RUNNING_ITEMS_MAX: usize = 32_768;
 
 /// Rows by their keys. The standard hasher, because senders have a hand in the keys.
@@ -146,10 +146,6 @@ impl<'a> Group<'a> {
         if let Some(new) = decision.write {
             self.note_due(key, record, &new);
             self.keep_record(at, &new);
-            // Records are read without it, so only the grant that begins an incarnation has one to write.
-            if !new.label.is_empty() {
-                self.keep(codec::label(key, new.born), &Label(new.label.clone()));
-            }
             if let Some(superseded) = decision.superseded {
                 self.remember(key, new, superseded)?;
             }
@@ -160,8 +156,6 @@ impl<'a> Group<'a> {
         let waits = waits_for_disk(operation, &decision.answer);
         let mut answer = decision.answer;
         if let Answer::Looked(Some(record)) = &mut answer {
-            let label = self.row::<Label>(&codec::label(key, record.born))?;
-            record.label = label.map(|row| row.value.0).unwrap_or_default();
             record.history = self.history(key, record.born)?;
         }
         Ok(Decided {
@@ -203,7 +197,7 @@ impl<'a> Group<'a> {
         self.written(Answer::Ready)
     }
 
-    /// Removes the steps, the label and the history of an incarnation, those of this very group included.
+    /// Removes the steps and the history of an incarnation, those of this very group included.
     fn remove_steps(&mut self, key: &Key, born: Fence) -> Result<(), Error> {
         let prefix = codec::steps(key, born);
         let stored = self.engine.keyspace.prefix(&prefix).map(|row| row.key());

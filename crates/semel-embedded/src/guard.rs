@@ -17,12 +17,13 @@ pub(crate) const DATA: &str = "data";
 pub(crate) const DATA_NEW: &str = "data.new";
 
 /// What the file says once the directory holds a store.
-const MARK: &[u8] = b"semel embedded store, version 3\n";
+const MARK: &[u8] = b"semel embedded store, version 4\n";
 
-/// What it said before records had notes of when they can be swept, and before they knew of doubt.
-const MARKS_BEFORE: [&[u8]; 2] = [
+/// What it said before records had notes of when they can be swept, before they knew of doubt, and before they had labels.
+const MARKS_BEFORE: [&[u8]; 3] = [
     b"semel embedded store, version 1\n",
     b"semel embedded store, version 2\n",
+    b"semel embedded store, version 3\n",
 ];
 
 /// A directory that nobody else has open, for as long as this lives.
@@ -96,7 +97,7 @@ fn refuse_strangers(directory: &Path) -> Result<(), Error> {
 
 fn made_before(directory: &Path) -> Error {
     Error::invalid(format!(
-        "{} holds a store of an earlier version, from before the first release, and this build reads version 3: finish its work \
+        "{} holds a store of an earlier version, from before the first release, and this build reads version 4: finish its work \
          with the build that made it, then name a new directory; nothing was changed, and a retry fails again",
         directory.display()
     ))

@@ -56,20 +56,15 @@ pub(crate) fn steps(key: &Key, born: Fence) -> RowKey {
     step(key, born, "")
 }
 
-/// Where the label of an incarnation is kept: among its steps, of which none is without a name, so that it goes with them.
-pub(crate) fn label(key: &Key, born: Fence) -> RowKey {
-    steps(key, born)
-}
-
-/// Where the history of an incarnation is kept: likewise, under a name that no step can have.
+/// Where the history of an incarnation is kept: among its steps, so that it goes with them, under a name that none can have.
 pub(crate) fn history(key: &Key, born: Fence) -> RowKey {
     step(key, born, HISTORY)
 }
 
-/// The name of the step that a row is of; the label and the history of an incarnation are none.
+/// The name of the step that a row is of; the history of an incarnation is none.
 pub(crate) fn step_name(row: &RowKey) -> Option<&str> {
     let name = std::str::from_utf8(row.get(41..)?).ok()?;
-    Some(name).filter(|name| !name.is_empty() && *name != HISTORY)
+    Some(name).filter(|name| *name != HISTORY)
 }
 
 /// Where a key is kept under a transport id.
@@ -183,9 +178,6 @@ pub(crate) fn describe(row: &[u8]) -> String {
     match row.first() {
         Some(&RECORD) => format!("record {}", written(rest)),
         Some(&STEP) => match rest.split_first_chunk::<40>() {
-            Some((of, [])) => {
-                format!("label of {}", written(of.get(..32).unwrap_or_default()))
-            }
             Some((of, [0])) => {
                 format!("history of {}", written(of.get(..32).unwrap_or_default()))
             }

@@ -39,11 +39,7 @@ pub(crate) struct Nothing;
 #[derive(Debug)]
 pub(crate) struct Outline(pub(crate) Record);
 
-/// The label of an incarnation. It has a row of its own, so that renewals and ends do not write it again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Label(pub(crate) Bytes);
-
-/// The superseded attempts of an incarnation, in a row of their own for the same reason.
+/// The superseded attempts of an incarnation, in a row of their own, so that renewals and ends do not write them again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct History(pub(crate) Vec<Superseded>);
 
@@ -87,6 +83,7 @@ impl Encode for Record {
         out.extend_from_slice(&self.owner.0);
         out.extend_from_slice(&self.lease_until.0.to_be_bytes());
         out.extend_from_slice(&self.expires_at.0.to_be_bytes());
+        encode_label(&self.label, out);
         encode_result(self.result.as_ref(), out);
     }
 }
@@ -95,6 +92,7 @@ impl Decode for Record {
     fn decode(mut fields: Fields<'_>) -> Option<Self> {
         let outline = decode_outline(&mut fields)?;
         Some(Self {
+            label: decode_label(&mut fields)?,
             result: decode_result(fields)?,
             ..outline
         })
@@ -107,7 +105,7 @@ impl Decode for Outline {
     }
 }
 
-/// Reads everything but the result.
+/// Reads everything but label and result.
 fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
     Some(Record {
         state: State::from_number(fields.u8()?)?,
@@ -141,6 +139,18 @@ fn decode_time(fields: &mut Fields<'_>) -> Option<Option<Time>> {
     Some(None)
 }
 
+/// A label is written again by whatever writes the record: that is cheaper than a second row in journal and tables.
+fn encode_label(label: &Bytes, out: &mut Vec<u8>) {
+    let length = u16::try_from(label.len()).expect("the length of a label is checked first");
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(label);
+}
+
+fn decode_label(fields: &mut Fields<'_>) -> Option<Bytes> {
+    let length = usize::from(fields.u16()?);
+    Some(Bytes::copy_from_slice(fields.bytes(length)?))
+}
+
 fn encode_result(result: Option<&Bytes>, out: &mut Vec<u8>) {
     out.push(u8::from(result.is_some()));
     if let Some(result) = result {
@@ -153,20 +163,6 @@ fn decode_result(mut fields: Fields<'_>) -> Option<Option<Bytes>> {
         return Some(Some(Bytes::copy_from_slice(fields.rest())));
     }
     fields.end(None)
-}
-
-// === impl Label ===
-
-impl Encode for Label {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
-    }
-}
-
-impl Decode for Label {
-    fn decode(fields: Fields<'_>) -> Option<Self> {
-        Some(Self(Bytes::copy_from_slice(fields.rest())))
-    }
 }
 
 // === impl History ===
@@ -356,7 +352,7 @@ mod tests {
             lease_until: Time(20),
             expires_at: Time(30),
             result: Some(Bytes::from_static(b"done")),
-            label: Bytes::new(),
+            label: Bytes::from_static(b"order 7"),
             history: Vec::new(),
         }
     }
@@ -371,6 +367,7 @@ mod tests {
         survives(settled());
         survives(Record {
             result: None,
+            label: Bytes::new(),
             acts_until: None,
             state: State::Running,
             ..settled()
@@ -383,7 +380,6 @@ mod tests {
             fence: Fence(4),
             result: Some(Bytes::from_static(b"charged")),
         });
-        survives(Label(Bytes::from_static(b"order 7")));
         survives(FoundUntil(Time(9)));
         survives(History(vec![Superseded {
             fence: Fence(10),

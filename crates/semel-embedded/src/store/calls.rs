@@ -1,7 +1,7 @@
 //! The calls: each is checked, then asked of the writer or read.
 
 use super::{EmbeddedStore, SWEEP_CHUNK_ITEMS_MAX};
-use crate::codec::{self, History, KeptLetter, Label};
+use crate::codec::{self, History, KeptLetter};
 use crate::due::{self, DueRow};
 use crate::{index, pages};
 use async_trait::async_trait;
@@ -106,10 +106,8 @@ impl EmbeddedStore {
                 if row.value.expired(engine.now()) {
                     return Ok(Some(None));
                 }
-                let label = engine.row::<Label>(&codec::label(&key, row.value.born))?;
                 let history = engine.row::<History>(&codec::history(&key, row.value.born))?;
                 return Ok(Some(Some(Record {
-                    label: label.map(|row| row.value.0).unwrap_or_default(),
                     history: history.map(|row| row.value.0).unwrap_or_default(),
                     ..row.value
                 })));

@@ -135,7 +135,7 @@ async fn a_sweep_reads_what_is_due_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_label_is_swept_with_its_record() {
+async fn a_label_costs_no_row_and_goes_with_its_record() {
     let (_home, clock, store) = timed();
     let labelled = Claim {
         label: "order 7".into(),
@@ -143,7 +143,7 @@ async fn a_label_is_swept_with_its_record() {
     };
     let granted = store.claim(&labelled).await;
     assert!(matches!(granted, Ok(Claimed::Granted(_))), "{granted:?}");
-    assert_eq!(rows(&store).await, 4, "head, record, note and label");
+    assert_eq!(rows(&store).await, 3, "head, record and note");
     clock.advance(Duration::from_secs(3_600));
     assert_eq!(sweep(&store).await.0, 1);
     assert_eq!(rows(&store).await, 1, "the head row is left");
