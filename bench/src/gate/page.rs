@@ -31,6 +31,9 @@ const ORDERS: usize = 100;
 /// As often as an open page asks for its numbers.
 const LIVE_EVERY: Duration = Duration::from_secs(3);
 
+/// A window in which an open page asks several times.
+const OPEN_WINDOW: Duration = Duration::from_secs(10);
+
 /// How long one look may take, and all records until they are counted.
 const LOOK_BOUND: Duration = Duration::from_secs(30);
 const COUNT_BOUND: Duration = Duration::from_secs(300);
@@ -62,29 +65,36 @@ struct Watched {
 pub(crate) async fn measure(binary: &Binary, pace: Pace, records: u64) -> anyhow::Result<Group> {
     let handler = Arc::new(Upstream::start().await?);
     let server = postgres::server()?;
-    let dir = disk::directory()?;
+    let dirs = [disk::directory()?, disk::directory()?];
     let database = server.create_database("page")?;
     eprintln!("  filling the stores");
     fill(postgres::open(&database).await?, records).await?;
     rest_postgres(&database).await?;
-    fill(embedded::open(dir.path())?, records).await?;
+    for dir in &dirs {
+        fill(embedded::open(dir.path())?, records).await?;
+    }
+    let postgres = || Store::Postgres(database.clone());
+    // Gates share a database; a directory belongs to one of them.
     let stores = [
-        ("PostgreSQL", Store::Postgres(database)),
-        ("embedded", Store::Directory(dir.path().join("store"))),
+        ("PostgreSQL", [postgres(), postgres()]),
+        (
+            "embedded",
+            dirs.each_ref()
+                .map(|dir| Store::Directory(dir.path().join("store"))),
+        ),
     ];
     let mut rows = Vec::new();
-    for (name, store) in &stores {
+    for (name, [store, _]) in &stores {
         eprintln!("  looking at {name}");
         let looks = look(binary, store, &handler, pace.rounds).await?;
         rows.extend(looks.rows(name));
     }
-    for name in ["PostgreSQL", "embedded"] {
-        let empty = |database| match name {
-            "embedded" => Ok(Store::Embedded),
-            _ => server.create_database(database).map(Store::Postgres),
-        };
-        let pair = [empty("open")?, empty("closed")?];
-        rows.push(beside(binary, name, &pair, &handler, pace).await?);
+    let pace = Pace {
+        window: pace.window.max(OPEN_WINDOW),
+        ..pace
+    };
+    for (name, pair) in &stores {
+        rows.push(beside(binary, name, pair, &handler, pace).await?);
     }
     Ok(Group {
         title: "The page",
@@ -98,8 +108,9 @@ pub(crate) async fn measure(binary: &Binary, pace: Pace, records: u64) -> anyhow
                 grouped(LETTERS as f64)
             ),
             format!(
-                "Open: first runs, wrk with {CONNECTIONS} connections, while one browser has the overview open, which asks \
-                 anew every {LIVE_EVERY:?}; beside it such a gate that nobody looks at."
+                "Open: first runs on these stores, wrk with {CONNECTIONS} connections, windows of {:?}, while one browser has \
+                 the overview open, which asks anew every {LIVE_EVERY:?}; beside it such a gate that nobody looks at.",
+                pace.window
             ),
             postgres::conditions(&server).await?,
         ],
