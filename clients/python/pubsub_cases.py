@@ -610,6 +610,16 @@ def commit_list_and_get_revisions(bus):
 
 
 @case
+def commit_a_revision_that_is_not_compatible(bus):
+    for schemas, definition in (
+        (Schemas(), AVRO.replace("]}", ',{"name":"code","type":"int"}]}')),
+        (Schemas(PROTO, Schema.Type.PROTOCOL_BUFFER), PROTO.replace("string post_abbr", "int32 post_abbr")),
+    ):
+        with raises(exceptions.InvalidArgument, schemas.first.revision_id):
+            schemas.commit(definition)
+
+
+@case
 def roll_back_and_delete_a_revision(bus):
     schemas = Schemas()
     second = schemas.commit(AVRO_LATER)
@@ -668,7 +678,7 @@ def receive_avro_of_several_revisions(bus):
     schemas = Schemas()
     topic = topic_with(bus, schemas, Encoding.JSON)
     name = create_subscription(bus, topic)
-    second = schemas.commit(AVRO.replace("]}", ',{"name":"code","type":"int"}]}'))
+    second = schemas.commit(AVRO_LATER)
     bus.publish(topic, UTAH_JSON)
     bus.publish(topic, UTAH_JSON.replace(b"}", b',"code":49}'))
     revisions = [one.message.attributes["googclient_schemarevisionid"] for one in bus.pull_all(name, 2)]

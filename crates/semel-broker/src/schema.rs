@@ -35,6 +35,20 @@ impl Definition {
         }
     }
 
+    /// Whether a schema may have both as revisions, whichever came first; else what stands against it.
+    pub(crate) fn compatible_with(&self, other: &Self) -> Result<(), String> {
+        match (self, other) {
+            (Self::Avro(new), Self::Avro(old)) => {
+                avro::resolve::check(new, old)?;
+                avro::resolve::check(old, new)
+            }
+            (Self::Protobuf(new), Self::Protobuf(old)) => protobuf::resolve::check(new, old),
+            (Self::Avro(_), Self::Protobuf(_)) | (Self::Protobuf(_), Self::Avro(_)) => {
+                Err("the one is Avro, the other Protocol Buffers".into())
+            }
+        }
+    }
+
     /// Whether `data` is a message of this schema; else what is wrong with it.
     pub(crate) fn check(&self, data: &[u8], encoding: Encoding) -> Result<(), String> {
         match (self, encoding) {

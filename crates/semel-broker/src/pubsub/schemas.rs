@@ -14,7 +14,7 @@ use crate::proto::pubsub as wire;
 use crate::proto::pubsub::validate_message_request::SchemaSpec;
 use crate::storage::{Batch, Table};
 use prost::Message;
-use revisions::{Revision, compiled, revision_id, shown, split_revision};
+use revisions::{Revision, compiled, incompatible, revision_id, shown, split_revision};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,10 +65,16 @@ impl Registry {
             name: request.name,
             ..wanted
         };
+        let definition = compiled(&schema)?;
+        for kept in there.revisions.iter().rev() {
+            let compatible = definition.compatible_with(&kept.definition);
+            let id = &kept.schema.revision_id;
+            compatible.map_err(|why| incompatible(&schema.name, id, &why))?;
+        }
         self.add_revision(there.revisions.clone(), schema).await
     }
 
-    /// An older revision becomes the newest, under a new id.
+    /// An older revision becomes the newest, under a new id. It is compatible with all that are kept: they were with it.
     pub(super) async fn rollback_schema(
         self: Arc<Self>,
         request: wire::RollbackSchemaRequest,

@@ -4,6 +4,7 @@
 pub(super) mod binary;
 pub(super) mod json;
 mod parse;
+pub(super) mod resolve;
 
 use parse::{Default, Parser};
 use serde_json::Value;
@@ -34,9 +35,26 @@ enum Type {
     Array(TypeId),
     Map(TypeId),
     Union(Vec<TypeId>),
-    Record { name: String, fields: Vec<Field> },
-    Enum { name: String, symbols: Vec<String> },
-    Fixed { name: String, bytes: usize },
+    Record {
+        name: Name,
+        fields: Vec<Field>,
+    },
+    Enum {
+        name: Name,
+        symbols: Vec<String>,
+        has_default: bool,
+    },
+    Fixed {
+        name: Name,
+        bytes: usize,
+    },
+}
+
+/// What a record, enum or fixed is called, in full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    full: String,
+    aliases: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +62,7 @@ struct Field {
     name: String,
     kind: TypeId,
     has_default: bool,
+    aliases: Vec<String>,
 }
 
 // === impl AvroSchema ===
@@ -100,7 +119,9 @@ impl Type {
             Self::Array(_) => "array",
             Self::Map(_) => "map",
             Self::Union(_) => "union",
-            Self::Record { name, .. } | Self::Enum { name, .. } | Self::Fixed { name, .. } => name,
+            Self::Record { name, .. } | Self::Enum { name, .. } | Self::Fixed { name, .. } => {
+                &name.full
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Definitions in Protocol Buffers: one file without imports, with one message at its top.
 
+pub(super) mod resolve;
+
 use prost_reflect::{
     Cardinality, DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, Value,
 };

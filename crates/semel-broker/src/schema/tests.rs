@@ -1,5 +1,7 @@
 use super::*;
 
+mod compatible;
+
 const ORDER: &str = r#"{
     "type": "record", "name": "Order", "namespace": "shop",
     "fields": [

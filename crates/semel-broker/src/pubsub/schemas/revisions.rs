@@ -104,6 +104,15 @@ pub(in crate::pubsub) fn bad_message(why: &str) -> Status {
     ))
 }
 
+/// In the words of production.
+pub(super) fn incompatible(schema: &str, previous: &str, why: &str) -> Status {
+    Status::invalid_argument(format!(
+        "Compatibility checking failed to commit a schema revision for (schema=\"{schema}\"). \
+         (reason=\"Revision is incompatible with previous revision: {previous}. Failed with error: {why}\"). \
+         Refer to https://cloud.google.com/pubsub/docs/schemas for more information."
+    ))
+}
+
 pub(super) fn revision_id(schema: &wire::Schema, number: u64) -> String {
     let digest = Sha256::new()
         .chain_update(schema.name.as_bytes())

@@ -53,7 +53,7 @@ fn check_value(
             return values.values().try_for_each(|value| inner(*items, value));
         }
         (Type::Record { name, fields }, Value::Object(object)) => {
-            return check_record(place, name, fields, object, inner);
+            return check_record(place, &name.full, fields, object, inner);
         }
         (Type::Union(branches), value) if place == Place::Default => {
             return match branches.first() {

@@ -1,6 +1,6 @@
 //! Reads a definition: types are known by their names as they come.
 
-use super::{Field, Type, TypeId};
+use super::{Field, Name, Type, TypeId};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -102,7 +102,12 @@ impl Parser {
                         "{default} is the default of an enum, and none of its symbols"
                     ));
                 }
-                self.define(object, namespace, |name| Type::Enum { name, symbols })
+                let has_default = object.contains_key("default");
+                self.define(object, namespace, |name| Type::Enum {
+                    name,
+                    symbols,
+                    has_default,
+                })
             }
             "fixed" => {
                 let bytes = inner("size")?
@@ -122,14 +127,12 @@ impl Parser {
             fields: Vec::new(),
         };
         let id = self.define(object, namespace, empty)?;
-        let name = self
-            .types
-            .get(id)
-            .map(|it| it.name().to_owned())
-            .unwrap_or_default();
-        let within = name.rsplit_once('.').map_or("", |(within, _)| within);
+        let Some(Type::Record { name, .. }) = self.types.get(id).cloned() else {
+            return Err("a record is none".into());
+        };
+        let within = name.full.rsplit_once('.').map_or("", |(within, _)| within);
         let listed = object.get("fields").and_then(Value::as_array);
-        let listed = listed.ok_or_else(|| format!("record {name} has no \"fields\""))?;
+        let listed = listed.ok_or_else(|| format!("record {} has no \"fields\"", name.full))?;
         let mut fields = Vec::new();
         for field in listed {
             let field_name = field
@@ -137,13 +140,14 @@ impl Parser {
                 .and_then(Value::as_str)
                 .unwrap_or_default();
             let kind = field.get("type");
-            let kind = kind.ok_or_else(|| format!("field {name}.{field_name} has no \"type\""))?;
+            let kind =
+                kind.ok_or_else(|| format!("field {}.{field_name} has no \"type\"", name.full))?;
             let kind = self.parse(kind, within)?;
             check_order(field)?;
-            check_aliases(field.get("aliases"))?;
+            let aliases = aliases(field.get("aliases"))?;
             if let Some(value) = field.get("default") {
                 self.defaults.push(Default {
-                    field: format!("{name}.{field_name}"),
+                    field: format!("{}.{field_name}", name.full),
                     kind,
                     value: value.clone(),
                 });
@@ -152,6 +156,7 @@ impl Parser {
                 name: field_name.into(),
                 kind,
                 has_default: field.get("default").is_some(),
+                aliases,
             });
         }
         let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
@@ -166,20 +171,25 @@ impl Parser {
         &mut self,
         object: &Map<String, Value>,
         namespace: &str,
-        kind: impl FnOnce(String) -> Type,
+        kind: impl FnOnce(Name) -> Type,
     ) -> Result<TypeId, String> {
         let name = object.get("name").and_then(Value::as_str);
         let name = name.ok_or("a record, enum or fixed has no \"name\"")?;
         if Type::primitive(name).is_some() {
             return Err(format!("{name} is a type of Avro's own"));
         }
-        check_aliases(object.get("aliases"))?;
+        let aliases = aliases(object.get("aliases"))?;
         let own = object.get("namespace").and_then(Value::as_str);
         let name = full_name(name, own.unwrap_or(namespace));
         if !name.split('.').all(is_name) {
             return Err(format!("{name:?} is not a name"));
         }
-        let id = self.add(kind(name.clone()));
+        let within = name.rsplit_once('.').map_or("", |(within, _)| within);
+        let aliases = aliases.iter().map(|alias| full_name(alias, within));
+        let id = self.add(kind(Name {
+            full: name.clone(),
+            aliases: aliases.collect(),
+        }));
         match self.named.insert(name.clone(), id) {
             None => Ok(id),
             Some(_) => Err(format!("{name} is defined twice")),
@@ -213,15 +223,16 @@ fn check_order(field: &Value) -> Result<(), String> {
     }
 }
 
-fn check_aliases(aliases: Option<&Value>) -> Result<(), String> {
-    let is_list = |it: &Value| {
-        it.as_array()
-            .is_some_and(|all| all.iter().all(Value::is_string))
+fn aliases(listed: Option<&Value>) -> Result<Vec<String>, String> {
+    let Some(listed) = listed else {
+        return Ok(Vec::new());
     };
-    match aliases {
-        Some(aliases) if !is_list(aliases) => Err(format!("{aliases} is not a list of aliases")),
-        Some(_) | None => Ok(()),
-    }
+    let texts = |all: &Vec<Value>| {
+        let texts = all.iter().map(|it| it.as_str().map(str::to_owned));
+        texts.collect::<Option<Vec<_>>>()
+    };
+    let aliases = listed.as_array().and_then(texts);
+    aliases.ok_or_else(|| format!("{listed} is not a list of aliases"))
 }
 
 fn is_name(name: &str) -> bool {

@@ -4,7 +4,7 @@ const SCHEMA: &str = "projects/p/schemas/state";
 
 const FIRST: &str =
     r#"{"type":"record","name":"State","fields":[{"name":"name","type":"string"}]}"#;
-const SECOND: &str = r#"{"type":"record","name":"State","fields":[{"name":"name","type":"string"},{"name":"code","type":"int"}]}"#;
+const SECOND: &str = r#"{"type":"record","name":"State","fields":[{"name":"name","type":"string"},{"name":"code","type":"int","default":0}]}"#;
 
 const OF_FIRST: &str = r#"{"name":"Utah"}"#;
 const OF_SECOND: &str = r#"{"name":"Utah","code":49}"#;
@@ -113,6 +113,38 @@ async fn a_topic_takes_the_revisions_it_says() {
     ok(broker.delete(&format!("/v1/{SCHEMA}@{first}:deleteRevision"))).await;
     let gone = broker.get(&format!("/v1/{SCHEMA}@{first}")).await;
     assert_eq!(gone.unwrap_err().status, "NOT_FOUND");
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_revision_fits_all_that_are_kept() {
+    let broker = Broker::start(&[]).await;
+    let first = id_of(&create(&broker, "AVRO", FIRST).await.unwrap());
+    let path = format!("/v1/{SCHEMA}:commit");
+    let commit = async |definition: &str| {
+        let schema = json!({ "type": "AVRO", "definition": definition });
+        broker.post(&path, json!({ "schema": schema })).await
+    };
+    let second = id_of(&ok(commit(SECOND)).await);
+    let third = SECOND.replace(r#""code","type":"int""#, r#""code","type":"string""#);
+    let third = third.replace(":0", r#":"x""#);
+    let refused = commit(&third).await.unwrap_err();
+    assert_eq!(refused.status, "INVALID_ARGUMENT");
+    for words in [
+        "Compatibility checking failed to commit a schema revision",
+        &format!("incompatible with previous revision: {second}. Failed with error: "),
+    ] {
+        assert!(refused.message.contains(words), "{refused:?}");
+    }
+    // Not with the second, which is the latest no more.
+    ok(broker.post(
+        &format!("/v1/{SCHEMA}:rollback"),
+        json!({ "revisionId": first }),
+    ))
+    .await;
+    assert!(commit(&third).await.is_err());
+    ok(broker.delete(&format!("/v1/{SCHEMA}@{second}:deleteRevision"))).await;
+    ok(commit(&third)).await;
     broker.stop().await;
 }
 
