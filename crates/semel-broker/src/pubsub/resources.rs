@@ -108,14 +108,24 @@ impl TopicState {
     }
 
     pub(super) fn put(&self, batch: &mut Batch, number: u64, reserved: Sequence) {
-        let kept = wire::StoredTopic {
-            topic: Some(self.settings.clone()),
+        put_topic(batch, &self.settings, number, reserved, self.backlog);
+    }
+
+    /// Puts its row as it will be. Nobody else changes it while the topology lock is held alone.
+    pub(super) fn put_with(
+        &self,
+        batch: &mut Batch,
+        number: u64,
+        settings: &wire::Topic,
+        backlog: Option<u64>,
+    ) {
+        put_topic(
+            batch,
+            settings,
             number,
-            reserved,
-            backlog: self.backlog.unwrap_or(0),
-        };
-        let name = self.settings.name.as_bytes();
-        batch.put(Table::Topics, name, kept.encode_to_vec());
+            self.reserved.max(self.next),
+            backlog,
+        );
     }
 }
 
@@ -200,6 +210,26 @@ impl Snapshot {
     pub(super) fn settings(&self) -> MutexGuard<'_, wire::Snapshot> {
         self.settings.lock().expect("nobody panics holding it")
     }
+}
+
+fn put_topic(
+    batch: &mut Batch,
+    settings: &wire::Topic,
+    number: u64,
+    reserved: Sequence,
+    backlog: Option<u64>,
+) {
+    let kept = wire::StoredTopic {
+        topic: Some(settings.clone()),
+        number,
+        reserved,
+        backlog: backlog.unwrap_or(0),
+    };
+    batch.put(
+        Table::Topics,
+        settings.name.as_bytes(),
+        kept.encode_to_vec(),
+    );
 }
 
 /// A message's id is unique in the whole broker.

@@ -5,7 +5,7 @@ mod revisions;
 pub(super) use revisions::{SchemaRevisions, bad_message, kept};
 
 use super::errors::{already_exists, bad_argument, invalid, not_found};
-use super::names::{self, DELETED_REVISION, DELETED_SCHEMA};
+use super::names::{self, DELETED_SCHEMA};
 use super::registry::Registry;
 use super::resources::Topic;
 use crate::clock::Time;
@@ -16,7 +16,7 @@ use crate::storage::{Batch, Table};
 use prost::Message;
 use revisions::{Revision, compiled, incompatible, revision_id, shown, split_revision};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tonic::Status;
 
@@ -39,7 +39,7 @@ impl Registry {
         if self.names().schemas.contains_key(&schema.name) {
             return Err(already_exists(&schema.name));
         }
-        self.add_revision(Vec::new(), schema).await
+        self.add_revision(SchemaRevisions::default(), schema).await
     }
 
     pub(super) async fn commit_schema(
@@ -71,7 +71,7 @@ impl Registry {
             let id = &kept.schema.revision_id;
             compatible.map_err(|why| incompatible(&schema.name, id, &why))?;
         }
-        self.add_revision(there.revisions.clone(), schema).await
+        self.add_revision((*there).clone(), schema).await
     }
 
     /// An older revision becomes the newest, under a new id. It is compatible with all that are kept: they were with it.
@@ -82,17 +82,17 @@ impl Registry {
         let _alone = self.topology.write().await;
         let there = self.schema(&request.name)?;
         let old = there.find(&request.name, &request.revision_id)?;
-        self.add_revision(there.revisions.clone(), old.schema.clone())
+        self.add_revision((*there).clone(), old.schema.clone())
             .await
     }
 
     /// Writes one revision more; the caller holds the topology lock.
     async fn add_revision(
         &self,
-        mut revisions: Vec<Arc<Revision>>,
+        there: SchemaRevisions,
         mut schema: wire::Schema,
     ) -> Result<wire::Schema, Status> {
-        if revisions.len() >= REVISIONS_MAX {
+        if there.revisions.len() >= REVISIONS_MAX {
             return Err(Status::failed_precondition(format!(
                 "The schema has {REVISIONS_MAX} revisions: delete one first."
             )));
@@ -102,24 +102,24 @@ impl Registry {
         schema.revision_id = revision_id(&schema, self.number(&mut batch));
         schema.revision_create_time = Some(self.context.clock.now().timestamp());
         let shown = schema.clone();
-        revisions.push(Arc::new(Revision { schema, definition }));
-        self.put_schema(&shown.name, revisions, batch).await?;
+        let there = there.with(Revision { schema, definition });
+        self.put_schema(&shown.name, there, batch).await?;
         Ok(shown)
     }
 
     async fn put_schema(
         &self,
         name: &str,
-        revisions: Vec<Arc<Revision>>,
+        there: SchemaRevisions,
         mut batch: Batch,
     ) -> Result<(), Status> {
         let kept = wire::StoredSchema {
-            revisions: revisions.iter().map(|it| it.schema.clone()).collect(),
+            revisions: there.all().cloned().collect(),
+            order: there.order.clone(),
         };
         batch.put(Table::Schemas, name.as_bytes(), kept.encode_to_vec());
         self.commit(batch).await?;
-        let there = Arc::new(SchemaRevisions { revisions });
-        self.names().schemas.insert(name.into(), there);
+        self.names().schemas.insert(name.into(), Arc::new(there));
         Ok(())
     }
 
@@ -132,19 +132,14 @@ impl Registry {
         let id = id.unwrap_or(&request.revision_id);
         let there = self.schema(name)?;
         let gone = there.find(name, id)?;
-        let mut left = there.revisions.clone();
-        left.retain(|it| !Arc::ptr_eq(it, &gone));
-        if left.is_empty() {
+        if there.revisions.len() == 1 {
             return Err(Status::failed_precondition(
                 "The only revision of a schema cannot be deleted: delete the schema.",
             ));
         }
-        let mut batch = Batch::default();
-        self.settle_topics(name, &mut batch, |settings| {
-            forget_revision(&mut settings.first_revision_id, id);
-            forget_revision(&mut settings.last_revision_id, id);
-        });
-        self.put_schema(name, left, batch).await?;
+        let named = self.named_revisions(name);
+        let left = there.without(id, |id| named.contains(id));
+        self.put_schema(name, left, Batch::default()).await?;
         Ok(gone.schema.clone())
     }
 
@@ -155,34 +150,60 @@ impl Registry {
     ) -> Result<(), Status> {
         let name = request.name;
         let _alone = self.topology.write().await;
-        self.schema(&name)?;
+        let there = self.schema(&name)?;
         let mut batch = Batch::default();
         batch.delete(Table::Schemas, name.as_bytes());
         Policies::delete(&mut batch, &name);
-        self.settle_topics(&name, &mut batch, |settings| {
-            settings.schema = DELETED_SCHEMA.into();
+        let topics = self.topics_of(&name);
+        let settled = topics.iter().map(|topic| {
+            let state = topic.state();
+            let mut settings = state.settings.clone();
+            if let Some(settings) = &mut settings.schema_settings {
+                there.shown_in(settings);
+                settings.schema = DELETED_SCHEMA.into();
+            }
+            state.put_with(&mut batch, topic.number, &settings, state.backlog);
+            settings
         });
+        let settled: Vec<_> = settled.collect();
         self.commit(batch).await?;
+        for (topic, settings) in topics.iter().zip(settled) {
+            topic.state().settings = settings;
+        }
         self.names().schemas.remove(&name);
         Ok(())
     }
 
-    /// Changes what the topics of a schema say of it; the caller holds the topology lock.
-    fn settle_topics(
-        &self,
-        schema: &str,
-        batch: &mut Batch,
-        change: impl Fn(&mut wire::SchemaSettings),
-    ) {
+    /// The topics of a schema.
+    fn topics_of(&self, schema: &str) -> Vec<Arc<Topic>> {
         let topics: Vec<_> = self.names().topics.values().cloned().collect();
-        for topic in topics {
-            let mut state = topic.state();
-            let settings = state.settings.schema_settings.as_mut();
-            if let Some(settings) = settings.filter(|it| it.schema == schema) {
-                change(settings);
-                state.put(batch, topic.number, state.reserved.max(state.next));
-            }
+        let uses = |topic: &Arc<Topic>| {
+            let state = topic.state();
+            let settings = state.settings.schema_settings.as_ref();
+            settings.is_some_and(|it| it.schema == schema)
+        };
+        topics.into_iter().filter(uses).collect()
+    }
+
+    /// The bounds of the topics of a schema.
+    fn named_revisions(&self, schema: &str) -> HashSet<String> {
+        let named = self.topics_of(schema).into_iter().flat_map(|topic| {
+            let settings = topic.state().settings.schema_settings.clone();
+            settings
+                .into_iter()
+                .flat_map(|it| [it.first_revision_id, it.last_revision_id])
+        });
+        named.collect()
+    }
+
+    /// A topic as it is shown.
+    pub(super) fn shown_topic(&self, mut topic: wire::Topic) -> wire::Topic {
+        if let Some(settings) = &mut topic.schema_settings
+            && let Some(schema) = self.names().schemas.get(&settings.schema)
+        {
+            schema.shown_in(settings);
         }
+        topic
     }
 
     pub(super) fn get_schema(
@@ -273,17 +294,10 @@ impl Registry {
 
     /// Every schema with its revisions and topics.
     pub(super) fn schemas_shown(&self) -> Vec<Value> {
-        let names = self.names();
-        let topics_of = |schema: &str| -> Vec<&String> {
-            let uses = |topic: &Topic| {
-                let state = topic.state();
-                let settings = state.settings.schema_settings.as_ref();
-                settings.is_some_and(|it| it.schema == schema)
-            };
-            let topics = names.topics.iter().filter(|(_, topic)| uses(topic));
-            topics.map(|(name, _)| name).collect()
-        };
-        let shown = names.schemas.iter().map(|(name, schema)| {
+        let schemas = self.names().schemas.clone();
+        let shown = schemas.iter().map(|(name, schema)| {
+            let topics = self.topics_of(name);
+            let topics = topics.iter().map(|it| it.state().settings.name.clone());
             let revisions = schema.all().map(|it| {
                 let created = it.revision_create_time.as_ref().map(Time::of);
                 json!({
@@ -296,7 +310,7 @@ impl Registry {
                 "name": name,
                 "type": schema.last().schema.r#type().as_str_name(),
                 "revisions": revisions.collect::<Vec<_>>(),
-                "topics": topics_of(name),
+                "topics": topics.collect::<Vec<_>>(),
             })
         });
         shown.collect()
@@ -308,9 +322,13 @@ impl Registry {
         schema.ok_or_else(|| not_found(name))
     }
 
-    /// Looks at what a topic says of its schema.
-    pub(super) fn check_schema_settings(&self, topic: &wire::Topic) -> Result<(), Status> {
-        let Some(settings) = &topic.schema_settings else {
+    /// Looks at what a topic is to say of its schema, and brings it into the form in which it is kept.
+    pub(super) fn check_schema_settings(
+        &self,
+        topic: &mut wire::Topic,
+        old: Option<&wire::SchemaSettings>,
+    ) -> Result<(), Status> {
+        let Some(settings) = &mut topic.schema_settings else {
             return Ok(());
         };
         if settings.encoding() == wire::Encoding::Unspecified {
@@ -318,13 +336,8 @@ impl Registry {
                 "schema_settings.encoding, it is JSON or BINARY",
             ));
         }
-        self.schema(&settings.schema)?.allowed(settings).map(drop)
-    }
-}
-
-/// A revision is gone, and a topic may have named it.
-fn forget_revision(named: &mut String, gone: &str) {
-    if named == gone {
-        *named = DELETED_REVISION.into();
+        let schema = self.schema(&settings.schema)?;
+        schema.meant_by(settings, old)?;
+        schema.allowed(settings).map(drop)
     }
 }

@@ -22,7 +22,7 @@ impl Registry {
         names::check("name", &settings.name, "topics")?;
         validate::complete_topic(&mut settings)?;
         let _alone = self.topology.write().await;
-        self.check_schema_settings(&settings)?;
+        self.check_schema_settings(&mut settings, None)?;
         if self.names().topics.contains_key(&settings.name) {
             return Err(already_exists(&settings.name));
         }
@@ -45,7 +45,7 @@ impl Registry {
     pub(super) fn get_topic(&self, request: &wire::GetTopicRequest) -> Result<wire::Topic, Status> {
         let topic = self.topic(&request.topic)?;
         let settings = topic.state().settings.clone();
-        Ok(settings)
+        Ok(self.shown_topic(settings))
     }
 
     pub(super) fn list_topics(
@@ -53,12 +53,13 @@ impl Registry {
         request: &wire::ListTopicsRequest,
     ) -> Result<wire::ListTopicsResponse, Status> {
         let prefix = names::in_project(&request.project)?;
-        let names = self.names();
         let show = |topic: &Arc<Topic>| Some(topic.state().settings.clone());
         let (size, token) = (request.page_size, &request.page_token);
-        let (topics, next_page_token) = names::page(&names.topics, &prefix, size, token, show)?;
+        let (topics, next_page_token) =
+            names::page(&self.names().topics, &prefix, size, token, show)?;
+        let topics = topics.into_iter().map(|it| self.shown_topic(it));
         Ok(wire::ListTopicsResponse {
-            topics,
+            topics: topics.collect(),
             next_page_token,
         })
     }
@@ -75,7 +76,7 @@ impl Registry {
         validate::complete_topic(&mut settings)?;
         // What was there may have been deleted since: it is looked at only when it changes.
         if settings.schema_settings != old.schema_settings {
-            self.check_schema_settings(&settings)?;
+            self.check_schema_settings(&mut settings, old.schema_settings.as_ref())?;
         }
         let mut batch = Batch::default();
         let mut backlog = topic.state().backlog;
@@ -87,27 +88,35 @@ impl Registry {
             }
             (true, Some(_)) | (false, None) => {}
         }
+        topic
+            .state()
+            .put_with(&mut batch, topic.number, &settings, backlog);
+        let subscriptions = topic.state().subscriptions.clone();
+        let retention = settings.message_retention_duration;
+        for subscription in &subscriptions {
+            let state = subscription.state();
+            let settings = wire::Subscription {
+                topic_message_retention_duration: retention,
+                ..state.settings.clone()
+            };
+            subscription.put(&mut batch, &settings, state.number);
+        }
+        self.commit(batch).await?;
         {
-            // The row is written from what will be; nobody else changes it while the topology lock is held.
             let mut state = topic.state();
             state.settings = settings.clone();
             state.backlog = backlog;
             state.sweep_at = Time::default();
-            state.put(&mut batch, topic.number, state.reserved.max(state.next));
         }
-        let subscriptions = topic.state().subscriptions.clone();
         for subscription in &subscriptions {
             let mut state = subscription.state();
-            state.settings.topic_message_retention_duration = settings.message_retention_duration;
+            state.settings.topic_message_retention_duration = retention;
             let policy = validate::policy(&state.settings);
             state.backlog.set_policy(policy);
-            subscription.put(&mut batch, &state.settings, state.number);
-        }
-        self.commit(batch).await?;
-        for subscription in &subscriptions {
+            drop(state);
             self.notify(subscription);
         }
-        Ok(settings)
+        Ok(self.shown_topic(settings))
     }
 
     /// The topic goes; its subscriptions keep what they have.

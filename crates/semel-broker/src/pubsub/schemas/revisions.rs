@@ -14,10 +14,12 @@ use tonic::Status;
 const REVISION_ID_BYTES: usize = 4;
 
 /// A schema as it is in memory.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::pubsub) struct SchemaRevisions {
-    /// The oldest first; there is at least one.
+    /// The oldest first; there is at least one, once it is made.
     pub(super) revisions: Vec<Arc<Revision>>,
+    /// The ids of all, in the same order, and of such as are deleted and named by a topic yet.
+    pub(super) order: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -36,7 +38,36 @@ impl SchemaRevisions {
         };
         let revisions: Option<Vec<_>> = kept.revisions.into_iter().map(revision).collect();
         let revisions = revisions.filter(|it| !it.is_empty())?;
-        Some(Self { revisions })
+        let order = match kept.order.is_empty() {
+            // Of a build that did not write it.
+            true => revisions
+                .iter()
+                .map(|it| it.schema.revision_id.clone())
+                .collect(),
+            false => kept.order,
+        };
+        Some(Self { revisions, order })
+    }
+
+    /// With one more, which is the newest.
+    pub(super) fn with(mut self, revision: Revision) -> Self {
+        self.order.push(revision.schema.revision_id.clone());
+        self.revisions.push(Arc::new(revision));
+        self
+    }
+
+    /// Without this one; its place is kept as long as a topic names it.
+    pub(super) fn without(&self, id: &str, is_named: impl Fn(&String) -> bool) -> Self {
+        let mut left = self.clone();
+        left.revisions.retain(|it| it.schema.revision_id != id);
+        let order = left.order.iter().filter(|it| left.has(it) || is_named(it));
+        left.order = order.cloned().collect();
+        left
+    }
+
+    pub(super) fn has(&self, id: &str) -> bool {
+        let mut revisions = self.revisions.iter();
+        revisions.any(|it| it.schema.revision_id == id)
     }
 
     pub(in crate::pubsub) fn last(&self) -> &Arc<Revision> {
@@ -51,33 +82,73 @@ impl SchemaRevisions {
             .ok_or_else(|| not_found(&format!("{name}@{id}")))
     }
 
-    /// The revisions a topic's messages may be of, the newest first. A bound that was deleted is none.
+    /// The revisions a topic's messages may be of, the newest first. Instead of a first revision that is deleted the
+    /// next one counts, instead of a last one the one before.
     pub(in crate::pubsub) fn allowed(
         &self,
         settings: &wire::SchemaSettings,
     ) -> Result<Vec<Arc<Revision>>, Status> {
         let place = |id: &str, default: usize| match id {
-            "" | DELETED_REVISION => Ok(default),
+            "" => Ok(default),
             id => {
-                let mut revisions = self.revisions.iter();
-                let place = revisions.position(|it| it.schema.revision_id == id);
+                let place = self.order.iter().position(|it| it == id);
                 place.ok_or_else(|| not_found(&format!("{}@{id}", settings.schema)))
             }
         };
         let first = place(&settings.first_revision_id, 0)?;
-        let last = place(&settings.last_revision_id, self.revisions.len() - 1)?;
-        match self.revisions.get(first..=last) {
-            Some(allowed) if !allowed.is_empty() => Ok(allowed.iter().rev().cloned().collect()),
-            Some(_) | None => Err(bad_argument(
+        let last = place(&settings.last_revision_id, self.order.len() - 1)?;
+        let Some(ids) = self.order.get(first..=last).filter(|it| !it.is_empty()) else {
+            return Err(bad_argument(
                 "schema_settings, the first revision comes after the last",
-            )),
+            ));
+        };
+        let allowed = self.revisions.iter().rev();
+        let allowed = allowed.filter(|it| ids.contains(&it.schema.revision_id));
+        Ok(allowed.cloned().collect())
+    }
+
+    /// What a topic says of its schema, to whoever asks: of a deleted revision only that it is.
+    pub(super) fn shown_in(&self, settings: &mut wire::SchemaSettings) {
+        for id in bounds(settings) {
+            if !id.is_empty() && !self.has(id) {
+                *id = DELETED_REVISION.into();
+            }
         }
+    }
+
+    /// What an update says of a topic's schema, as it is kept: who repeats that a bound is deleted means the old one.
+    pub(super) fn meant_by(
+        &self,
+        settings: &mut wire::SchemaSettings,
+        old: Option<&wire::SchemaSettings>,
+    ) -> Result<(), Status> {
+        let mut old = old.filter(|it| it.schema == settings.schema).cloned();
+        let mut old = old.iter_mut().flat_map(bounds);
+        let schema = settings.schema.clone();
+        for id in bounds(settings) {
+            let old = old.next();
+            let is_gone = |id: &String| !id.is_empty() && !self.has(id);
+            let old = old.filter(|old| old == &id || (id == DELETED_REVISION && is_gone(old)));
+            match old {
+                Some(old) => id.clone_from(old),
+                None if id.is_empty() || self.has(id) => {}
+                None => return Err(not_found(&format!("{schema}@{id}"))),
+            }
+        }
+        Ok(())
     }
 
     /// All revisions, for the page of the broker.
     pub(super) fn all(&self) -> impl Iterator<Item = &wire::Schema> {
         self.revisions.iter().map(|it| &it.schema)
     }
+}
+
+fn bounds(settings: &mut wire::SchemaSettings) -> [&mut String; 2] {
+    [
+        &mut settings.first_revision_id,
+        &mut settings.last_revision_id,
+    ]
 }
 
 /// A schema's name, and the revision that may stand after it.

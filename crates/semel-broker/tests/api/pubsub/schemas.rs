@@ -217,29 +217,64 @@ async fn schemas_are_there_after_a_restart() {
     broker.stop().await;
 }
 
+/// `State` with so many fields more.
+fn revision(more: usize) -> (String, String) {
+    let fields = (0..more).map(|n| format!(r#",{{"name":"f{n}","type":"int","default":0}}"#));
+    let values = (0..more).map(|n| format!(r#","f{n}":1"#));
+    let definition = FIRST.replace("]}", &format!("{}]}}", fields.collect::<String>()));
+    let data = OF_FIRST.replace('}', &format!("{}}}", values.collect::<String>()));
+    (definition, data)
+}
+
 #[tokio::test]
-async fn a_deleted_revision_is_no_bound_any_more() {
-    let broker = Broker::start(&[]).await;
-    let first = id_of(&create(&broker, "AVRO", FIRST).await.unwrap());
-    let commit = json!({ "schema": { "type": "AVRO", "definition": SECOND } });
-    let path = format!("/v1/{SCHEMA}:commit");
-    let second = id_of(&ok(broker.post(&path, commit)).await);
-    topic_of(
-        &broker,
-        json!({ "schema": SCHEMA, "encoding": "JSON", "firstRevisionId": first, "lastRevisionId": second }),
-    )
-    .await;
-    ok(broker.delete(&format!("/v1/{SCHEMA}@{first}:deleteRevision"))).await;
+async fn a_neighbour_counts_instead_of_a_bound_that_is_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::in_directory(dir.path()).await;
+    // The more fields, the fewer messages: of each revision there is one that fits no later one.
+    let mut ids = vec![id_of(&create(&broker, "AVRO", FIRST).await.unwrap())];
+    let commit = format!("/v1/{SCHEMA}:commit");
+    for more in 1..5 {
+        let schema = json!({ "type": "AVRO", "definition": revision(more).0 });
+        ids.push(id_of(
+            &ok(broker.post(&commit, json!({ "schema": schema }))).await,
+        ));
+    }
+    let bounds = |first: &str, last: &str| json!({ "schema": SCHEMA, "encoding": "JSON", "firstRevisionId": first, "lastRevisionId": last });
+    topic_of(&broker, bounds(&ids[1], &ids[3])).await;
+    for gone in [&ids[1], &ids[3]] {
+        ok(broker.delete(&format!("/v1/{SCHEMA}@{gone}:deleteRevision"))).await;
+    }
+    broker.stop().await;
+    let broker = Broker::in_directory(dir.path()).await;
     let path = format!("/v1/{TOPIC}");
-    let topic = broker.get(&path).await.unwrap();
-    let settings = &topic["schemaSettings"];
-    assert_eq!(settings["firstRevisionId"], "_deleted-schema-revision_");
-    assert_eq!(settings["lastRevisionId"], json!(second));
-    ok(publish(&broker, OF_SECOND)).await;
-    let refused = publish(&broker, OF_FIRST).await.unwrap_err();
-    assert_eq!(refused.status, "INVALID_ARGUMENT");
+    let deleted = "_deleted-schema-revision_";
+    let shown = ok(broker.get(&path)).await["schemaSettings"].clone();
+    assert_eq!(shown, bounds(deleted, deleted));
+    // The second and the fourth are gone: the third is left, and a message of the fifth is one of the third, too.
+    let takes_only_the_third = async || {
+        for (more, taken) in [(0, false), (1, false), (2, true)] {
+            let published = publish(&broker, &revision(more).1).await;
+            assert_eq!(published.is_ok(), taken, "{more}: {published:?}");
+        }
+    };
+    takes_only_the_third().await;
     let labels = json!({ "topic": { "labels": { "a": "b" } }, "updateMask": "labels" });
     ok(broker.patch(&path, labels)).await;
+    let again = json!({ "topic": { "schemaSettings": shown }, "updateMask": "schemaSettings" });
+    let updated = ok(broker.patch(&path, again)).await;
+    assert_eq!(updated["schemaSettings"], bounds(deleted, deleted));
+    takes_only_the_third().await;
+    let update = async |settings: Value| {
+        let topic = json!({ "schemaSettings": settings });
+        let body = json!({ "topic": topic, "updateMask": "schemaSettings" });
+        broker.patch(&path, body).await
+    };
+    ok(update(bounds(deleted, ""))).await;
+    assert!(publish(&broker, OF_FIRST).await.is_err());
+    for id in [deleted, &ids[3]] {
+        let unknown = update(bounds(deleted, id)).await.unwrap_err();
+        assert_eq!(unknown.status, "NOT_FOUND");
+    }
     broker.stop().await;
 }
 
