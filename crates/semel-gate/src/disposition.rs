@@ -180,14 +180,13 @@ impl Disposition {
         }
     }
 
-    /// Whether it stands for an effect that did not happen a second time.
+    /// Whether it ran nothing because the same work is settled, running or not due.
     #[must_use]
     pub const fn is_duplicate(&self) -> bool {
         match self {
-            Self::Replayed(_) | Self::Busy { .. } | Self::NotYet { .. } | Self::Mismatched => true,
-            Self::Letter(Undelivered::Exhausted(it)) => it.is_duplicate(),
+            Self::Replayed(_) | Self::Busy { .. } | Self::NotYet { .. } => true,
             Self::Letter(why) | Self::NotKept(why, NotKept::Unsettled | NotKept::Store) => {
-                matches!(why, Undelivered::FailedBefore(_) | Undelivered::Mismatched)
+                why.is_duplicate()
             }
             Self::Ran(_)
             | Self::Unrecorded(_)
@@ -197,12 +196,23 @@ impl Disposition {
             | Self::Full { .. }
             | Self::Stale
             | Self::Parked
+            | Self::Mismatched
             | Self::Invalid(_)
             | Self::Fault(_)
             | Self::FaultNotLanded(_)
             | Self::Store(_)
             | Self::NoRoom
             | Self::NotKept(_, NotKept::Full) => false,
+        }
+    }
+
+    /// Whether its key stands for other work.
+    #[must_use]
+    pub fn is_mismatched(&self) -> bool {
+        match self {
+            Self::Letter(Undelivered::Exhausted(it))
+            | Self::NotKept(Undelivered::Exhausted(it), _) => it.is_mismatched(),
+            it => it.word() == "mismatched",
         }
     }
 
@@ -373,6 +383,19 @@ impl Undelivered {
         }
     }
 
+    /// Whether it ran nothing because the same work is settled, running or not due.
+    const fn is_duplicate(&self) -> bool {
+        match self {
+            Self::FailedBefore(_) => true,
+            Self::Exhausted(it) => it.is_duplicate(),
+            Self::Failed(_)
+            | Self::Parked(_)
+            | Self::ParkedBefore
+            | Self::Mismatched
+            | Self::Invalid(_) => false,
+        }
+    }
+
     /// The reason that its letter names.
     #[must_use]
     pub const fn reason(&self) -> Reason {
@@ -418,3 +441,6 @@ impl Undelivered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use crate::disposition::Disposition;
 use crate::gate::RouteState;
 use crate::letters::quota::Count;
 use crate::metered_store::Verb;
+use crate::rates::Became;
 use connections::ConnectionMetrics;
 use doubt::DoubtMetrics;
 use landing::LandingMetrics;
@@ -143,7 +144,7 @@ impl Metrics {
             duplicates: added(
                 r,
                 "duplicates_prevented",
-                "Deliveries that would have taken effect again",
+                "Deliveries of work that had succeeded, answered from its record",
             ),
             letters_kept: added(r, "letters_kept", "Letters that were put into the store"),
             letters_refused: added(
@@ -227,7 +228,7 @@ impl Metrics {
             outcome: disposition.word(),
         };
         self.deliveries.get_or_create(&by_outcome).inc();
-        if disposition.is_duplicate() {
+        if Became::of(disposition) == Became::Replayed {
             self.duplicates.get_or_create(&label).inc();
         }
         let own = all.saturating_sub(upstream.unwrap_or_default());

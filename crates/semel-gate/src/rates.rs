@@ -40,6 +40,7 @@ struct RouteRates {
     total: Counts,
     by_source: BTreeMap<Source, SourceCounts>,
     late: Lateness,
+    forgotten: u64,
     handler: HandlerTimes,
 }
 
@@ -63,6 +64,8 @@ pub(crate) struct RouteSnapshot {
     pub(crate) by_source: BTreeMap<Source, SourceCounts>,
     /// How long after its first delivery a duplicate came, since the gate began.
     pub(crate) late: Lateness,
+    /// How many deliveries ran again, because their work was remembered no more; they are among the late ones.
+    pub(crate) forgotten: u64,
     /// How long 99 of 100 calls of the handler took at the most, since the gate began.
     pub(crate) handler_p99: Option<Duration>,
 }
@@ -83,6 +86,7 @@ impl Rates {
     pub(crate) fn note(&self, flow: &Flow, disposition: &Disposition) {
         let is_duplicate = disposition.is_duplicate();
         let late = self.late(flow, is_duplicate);
+        let is_forgotten = late.is_some_and(|late| came_too_late(flow, late));
         let Some(route) = self.routes.get(&flow.route.name) else {
             return;
         };
@@ -93,7 +97,8 @@ impl Rates {
         let by_source = rates.by_source.entry(flow.source).or_default();
         by_source.deliveries += 1;
         by_source.duplicates += u64::from(is_duplicate);
-        if is_duplicate {
+        rates.forgotten += u64::from(is_forgotten);
+        if is_duplicate || is_forgotten {
             rates.late.add(late);
         }
         if let Some(took) = flow.handler_took {
@@ -145,6 +150,13 @@ impl Rates {
     }
 }
 
+/// Whether it began its work anew so long after the first delivery that this one was remembered no more.
+fn came_too_late(flow: &Flow, late: Duration) -> bool {
+    let retention = flow.route.settings.terms(flow.source).retention;
+    let is_anew = |lease: &semel::protocol::Lease| lease.fence == lease.born;
+    flow.lease.as_ref().is_some_and(is_anew) && late >= retention
+}
+
 fn lock(route: &Mutex<RouteRates>) -> MutexGuard<'_, RouteRates> {
     // Nobody panics while holding it.
     route.lock().unwrap_or_else(PoisonError::into_inner)
@@ -178,6 +190,7 @@ impl RouteRates {
             total: self.total,
             by_source: self.by_source.clone(),
             late: self.late,
+            forgotten: self.forgotten,
             handler_p99: self.handler.p99(),
         }
     }

@@ -50,7 +50,7 @@ pub(crate) struct RecentDelivery {
     pub(crate) about: Box<str>,
     /// The word of its disposition, as in log lines.
     pub(crate) outcome: &'static str,
-    /// Whether it stands for an effect that did not happen a second time.
+    /// Whether it ran nothing because the same work was settled, running or not due.
     pub(crate) is_duplicate: bool,
     /// What its sender heard now.
     pub(crate) status: Option<u16>,

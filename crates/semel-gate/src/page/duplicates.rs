@@ -5,7 +5,7 @@ use super::format::{number, span};
 use super::routes::gate_only;
 use super::traffic::percent;
 use crate::gate::Gate;
-use crate::rates::{Late, RouteSnapshot};
+use crate::rates::{Counts, Late, RouteSnapshot};
 use crate::settings::Route;
 use axum::response::Response;
 use semel_ui::{Column, Markup, Tone, empty, html, note, table};
@@ -30,9 +30,9 @@ pub(super) async fn show(screen: Screen) -> Response {
 
 fn of_gate(gate: &Gate) -> Markup {
     let rates = gate.rates.snapshot();
-    let (deliveries, duplicates) = rates.iter().fold((0, 0), |(all, twice), route| {
-        (all + route.total.sum(), twice + route.total.duplicates)
-    });
+    let none = Counts::default();
+    let total = rates.iter().fold(none, |sum, it| sum.plus(&it.total));
+    let (deliveries, duplicates) = (total.sum(), total.duplicates);
     let rows: Vec<_> = rates
         .iter()
         .flat_map(|route| senders(gate, route))
@@ -41,7 +41,9 @@ fn of_gate(gate: &Gate) -> Markup {
         h1 { "Duplicates" }
         p.lead {
             strong { (number(duplicates)) } " of " strong { (number(deliveries)) } " deliveries since this gate started "
-            (span(gate.rates.age())) " ago were duplicates (" (percent(duplicates, deliveries)) ")."
+            (span(gate.rates.age())) " ago were duplicates (" (percent(duplicates, deliveries)) "): they ran nothing, because \
+            their work was settled, running or not due. " strong { (number(total.not_repeated())) } " of them came after it \
+            had succeeded: effects that were not repeated."
         }
         h2 { "By route and sender" }
         @if rows.is_empty() {
@@ -53,8 +55,9 @@ fn of_gate(gate: &Gate) -> Markup {
         (lateness(gate, &rates))
         (note(Tone::Busy, &html! {
             "A duplicate that comes later than its work is remembered runs again: retention must be longer than the latest \
-             one. How late is known of work whose first delivery this gate has seen, or whose sender says when it was \
-             published."
+             one. " b { "Ran again" } " counts those whose first delivery this gate has seen; one whose first delivery came \
+             to another gate, or before this one started, looks like new work here. How late is known of such work, and where \
+             the sender says when it was published."
         }))
     }
 }
@@ -78,14 +81,17 @@ fn senders(gate: &Gate, rates: &RouteSnapshot) -> Vec<Vec<Markup>> {
 fn lateness(gate: &Gate, rates: &[RouteSnapshot]) -> Markup {
     let mut columns = vec![Column::text("route")];
     columns.extend(Late::ALL.map(|late| Column::number(late.word())));
+    columns.push(Column::number("ran again"));
     columns.push(Column::text("against retention"));
-    let late: Vec<_> = rates.iter().filter(|it| it.total.duplicates > 0).collect();
+    let is_late = |it: &&RouteSnapshot| it.total.duplicates > 0 || it.forgotten > 0;
+    let late: Vec<_> = rates.iter().filter(is_late).collect();
     if late.is_empty() {
         return empty(&html! { "No duplicate came yet." });
     }
     let row = |rates: &&RouteSnapshot| {
         let mut cells = vec![html! { (rates.route) }];
         cells.extend(rates.late.all().map(|(_, count)| html! { (number(count)) }));
+        cells.push(html! { (number(rates.forgotten)) });
         let settings = gate.route_state(&rates.route).map(|it| &it.settings);
         cells.push(settings.map_or_else(|| html! {}, |route| against(route, rates)));
         cells
@@ -103,14 +109,13 @@ fn against(route: &Route, rates: &RouteSnapshot) -> Markup {
     let kept = kept.min().unwrap_or_default();
     let latest = rates.late.all().filter(|(_, count)| *count > 0);
     let latest = latest.filter_map(|(late, _)| at_least(late)).max();
-    match latest {
-        Some(latest) if latest >= kept => html! {
-            (semel_ui::state(Tone::Doubt, "too short")) " " small { "remembered for " (span(kept)) }
-        },
-        Some(_) | None => html! {
-            (semel_ui::state(Tone::Ran, "long enough")) " " small { "remembered for " (span(kept)) }
-        },
-    }
+    let (tone, word) = match latest {
+        _ if rates.forgotten > 0 => (Tone::Failed, "too short"),
+        Some(latest) if latest >= kept => (Tone::Doubt, "too short"),
+        Some(_) => (Tone::Ran, "long enough so far"),
+        None => (Tone::Busy, "unknown"),
+    };
+    html! { (semel_ui::state(tone, word)) " " small { "remembered for " (span(kept)) } }
 }
 
 /// How late such a duplicate is at the least.

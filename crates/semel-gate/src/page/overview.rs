@@ -5,7 +5,7 @@ use super::Screen;
 use super::format::{ago, as_of, clock, count, number, span, whole};
 use super::routes;
 use super::screen::{delivery_tone, trouble};
-use super::traffic::{Traffic, not_repeated, percent};
+use super::traffic::{Traffic, percent};
 use crate::census::{Known, TrendPoint};
 use crate::gate::Gate;
 use crate::recent::RecentDelivery;
@@ -97,7 +97,7 @@ fn lead(gate: &Gate) -> Markup {
     html! {
         p.lead {
             "Last " (span(covers)) " at this gate: " strong { (number(hour.sum())) } " deliveries, " strong { (number(ran)) }
-            " effects, " strong { (number(not_repeated(&hour))) } " duplicates that ran nothing."
+            " effects, " strong { (number(hour.not_repeated())) } " not repeated."
         }
     }
 }
@@ -195,7 +195,7 @@ fn letters_tile(known: &Known) -> Tile {
 fn saved_tile(gate: &Gate) -> Tile {
     let traffic = Traffic::of(gate);
     let hour = traffic.hour();
-    let saved = not_repeated(&hour);
+    let saved = hour.not_repeated();
     Tile::new(number(saved), "effects not repeated")
         .about(format!("{} of deliveries", percent(saved, hour.sum())))
         .trend(sparkline(Tone::Ran, &traffic.saved_trend()))

@@ -63,7 +63,7 @@ impl Traffic {
 
     /// Effects that were not repeated, point by point.
     pub(super) fn saved_trend(&self) -> Vec<f64> {
-        self.points(not_repeated)
+        self.points(Counts::not_repeated)
     }
 
     /// The picture of the last hour.
@@ -73,7 +73,7 @@ impl Traffic {
             (
                 Tone::Replayed,
                 "duplicate, answered from the record",
-                &[Became::Replayed],
+                &[Became::Replayed, Became::FailedBefore],
             ),
             (Tone::Busy, "busy: comes again", &[Became::Busy]),
             (
@@ -135,12 +135,6 @@ fn sum(buckets: &[Counts]) -> Counts {
     buckets.iter().fold(none, |sum, counts| sum.plus(counts))
 }
 
-/// Effects that did not happen a second time. A mismatch is no repeat of what its key stands for.
-pub(super) fn not_repeated(counts: &Counts) -> u64 {
-    let mismatched = counts.of(Became::Mismatched);
-    counts.duplicates.saturating_sub(mismatched)
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "a rate for people has three digits"
@@ -154,7 +148,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "–".into();
     }
-    let thousandths = part.saturating_mul(1000) / whole;
+    let thousandths = part.saturating_mul(1000).saturating_add(whole / 2) / whole;
     format!("{}.{} %", thousandths / 10, thousandths % 10)
 }
 
@@ -165,6 +159,8 @@ mod tests {
     #[test]
     fn shares_have_one_digit() {
         assert_eq!(percent(31, 1000), "3.1 %");
+        assert_eq!(percent(2, 3), "66.7 %");
+        assert_eq!(percent(1, 3), "33.3 %");
         assert_eq!(percent(2, 2), "100.0 %");
         assert_eq!(percent(0, 0), "–");
     }

@@ -11,8 +11,10 @@ use std::time::Duration;
 pub(crate) enum Became {
     /// It ran, and took effect.
     Ran,
-    /// The work was done before: its answer was told again.
+    /// The work had succeeded before, and its answer was told again: an effect that was not repeated.
     Replayed,
+    /// The work had failed for good before, and its sender heard so again.
+    FailedBefore,
     /// The same work was running or not due, or too much was in hand: its sender comes again.
     Busy,
     /// It ran and failed.
@@ -33,7 +35,7 @@ pub(crate) enum Became {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     became: [u64; Became::ALL.len()],
-    /// How many of them stand for an effect that did not happen a second time.
+    /// How many of them ran nothing because the same work was settled, running or not due.
     pub(crate) duplicates: u64,
 }
 
@@ -58,9 +60,10 @@ pub(crate) enum Late {
 // === impl Became ===
 
 impl Became {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Ran,
         Self::Replayed,
+        Self::FailedBefore,
         Self::Busy,
         Self::Failed,
         Self::InDoubt,
@@ -74,6 +77,9 @@ impl Became {
         match disposition {
             Disposition::Ran(recorded) if recorded.ending == Ending::Failed => Self::Failed,
             Disposition::Ran(_) => Self::Ran,
+            Disposition::Replayed(recorded) if recorded.ending == Ending::Failed => {
+                Self::FailedBefore
+            }
             Disposition::Replayed(_) => Self::Replayed,
             Disposition::Retryable(failed) => Self::of_failed(failed),
             Disposition::Running { .. }
@@ -107,7 +113,7 @@ impl Became {
     fn of_undelivered(why: &Undelivered) -> Self {
         match why {
             Undelivered::Failed(_) => Self::Failed,
-            Undelivered::FailedBefore(_) => Self::Replayed,
+            Undelivered::FailedBefore(_) => Self::FailedBefore,
             Undelivered::Parked(_) | Undelivered::ParkedBefore => Self::Parked,
             Undelivered::Mismatched => Self::Mismatched,
             Undelivered::Invalid(_) => Self::Invalid,
@@ -143,6 +149,11 @@ impl Counts {
         }
         sum.duplicates += other.duplicates;
         sum
+    }
+
+    /// Deliveries of work that had succeeded, answered from its record.
+    pub(crate) fn not_repeated(&self) -> u64 {
+        self.of(Became::Replayed)
     }
 
     /// All deliveries.
@@ -218,7 +229,7 @@ mod tests {
             counts.add(became, became == Became::Replayed);
         }
         assert!(Became::ALL.iter().all(|became| counts.of(*became) == 1));
-        assert_eq!((counts.sum(), counts.duplicates), (9, 1));
+        assert_eq!((counts.sum(), counts.duplicates), (10, 1));
         assert_eq!(counts.of(Became::Refused), 1);
     }
 

@@ -216,15 +216,15 @@ impl DeliveryTrace {
             return;
         };
         let span = recording.timed(begun, self.of_delivery(flow, disposition, status));
-        let is_duplicate = disposition.is_duplicate();
+        let is_repeat = disposition.is_duplicate() || disposition.is_mismatched();
         let run = match flow.lease {
             Some(_) => None,
-            None if is_duplicate => run_of(disposition).or_else(|| active_run(flow)),
+            None if is_repeat => run_of(disposition).or_else(|| active_run(flow)),
             None => run_of(disposition),
         };
         match run {
             Some(run) => recording.tracer.send(span.linked_to(run)),
-            None if is_duplicate => self.link_by_record(flow, span),
+            None if is_repeat => self.link_by_record(flow, span),
             None => recording.tracer.send(span),
         }
     }

@@ -15,9 +15,10 @@ pub(super) struct PageBed {
     pub(super) admin: SocketAddr,
     pub(super) handler: Handler,
     pub(super) store: Arc<EmbeddedStore>,
+    settings: Settings,
     _stop: oneshot::Sender<()>,
     _served: JoinHandle<semel_gate::Unfinished>,
-    _directory: TempDir,
+    _directory: Arc<TempDir>,
 }
 
 // === impl PageBed ===
@@ -41,8 +42,24 @@ impl PageBed {
         route.final_statuses = vec![422..=422];
         route.show_bodies = true;
         change(&mut settings);
+        Self::begun(settings, store, handler, Arc::new(directory)).await
+    }
+
+    /// Another gate, with the same settings on the same store.
+    pub(super) async fn other_gate(&self) -> Self {
+        let (store, directory) = (Arc::clone(&self.store), Arc::clone(&self._directory));
+        let handler = Handler::start().await;
+        Self::begun(self.settings.clone(), store, handler, directory).await
+    }
+
+    async fn begun(
+        settings: Settings,
+        store: Arc<EmbeddedStore>,
+        handler: Handler,
+        directory: Arc<TempDir>,
+    ) -> Self {
         let kept: Arc<dyn Letters> = Arc::<EmbeddedStore>::clone(&store);
-        let bound = Server::bind(settings, kept).await.unwrap();
+        let bound = Server::bind(settings.clone(), kept).await.unwrap();
         let (gate, admin) = (bound.address().unwrap(), bound.admin_address().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(bound.serve(async move { drop(stopped.await) }));
@@ -51,6 +68,7 @@ impl PageBed {
             admin,
             handler,
             store,
+            settings,
             _stop: stop,
             _served: served,
             _directory: directory,
