@@ -7,6 +7,7 @@ mod description;
 mod digests;
 mod encode;
 
+pub(crate) use description::PART_TEXT_BYTES_MAX;
 pub use description::{Description, part_name};
 pub use digests::{Digest, Digests};
 pub use encode::LabelOf;

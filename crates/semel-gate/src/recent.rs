@@ -5,7 +5,7 @@ mod json;
 
 use crate::disposition::Disposition;
 use crate::flow::Flow;
-use crate::label::Digests;
+use crate::label::{self, Digests, PART_TEXT_BYTES_MAX};
 use http::StatusCode;
 use jiff::Timestamp;
 use semel::Key;
@@ -46,8 +46,8 @@ pub(crate) struct RecentDelivery {
     pub(crate) source: &'static str,
     /// Which work it is; `None` when it could have no key.
     pub(crate) key: Option<Key>,
-    /// What the work is about, in a short line: `order_id A-1`.
-    pub(crate) about: Box<str>,
+    /// The parts of its key by name: in clear, or a keyed digest on a private route.
+    pub(crate) parts: Vec<(String, String)>,
     /// The word of its disposition, as in log lines.
     pub(crate) outcome: &'static str,
     /// Whether it ran nothing because the same work was settled, running or not due.
@@ -111,8 +111,8 @@ impl Recent {
         self.all(|delivery| delivery.key.as_ref() == Some(key))
     }
 
-    /// Those that somebody means by this text, oldest first: a key, a task's name, the id of a message or event, or the id
-    /// of a trace. Names may be whole resource names.
+    /// Those that somebody means by this text, oldest first: a key, a part of one, a task's name, the id of a message or
+    /// event, or the id of a trace. Names may be whole resource names.
     pub(crate) fn find(&self, text: &str) -> Vec<Arc<RecentDelivery>> {
         let meant = Meant::of(text);
         self.all(|delivery| meant.is(delivery))
@@ -199,7 +199,7 @@ impl RecentDelivery {
             route: Arc::clone(&flow.route.name),
             source: flow.source.word(),
             key: flow.identity().map(|identity| identity.key),
-            about: description.map_or_else(Box::default, |it| text_of(&it.about())),
+            parts: description.map(|it| it.parts.clone()).unwrap_or_default(),
             outcome: disposition.word(),
             is_duplicate: disposition.is_duplicate(),
             status: status.map(|status| status.as_u16()),
@@ -223,15 +223,24 @@ impl RecentDelivery {
         Time(u64::try_from(self.at.as_microsecond()).unwrap_or_default())
     }
 
+    /// What the work is about, in a short line: `order_id A-1`.
+    pub(crate) fn about(&self) -> String {
+        label::about(&self.parts)
+    }
+
     /// What it takes in memory, nearly.
     fn bytes(&self) -> usize {
         let text = |text: &Option<Box<str>>| text.as_deref().map_or(0, str::len);
-        size_of::<Self>() + self.about.len() + text(&self.id) + text(&self.from) + text(&self.why)
+        let part = |(name, value): &(String, String)| {
+            size_of::<(String, String)>() + name.len() + value.len()
+        };
+        let parts: usize = self.parts.iter().map(part).sum();
+        size_of::<Self>() + parts + text(&self.id) + text(&self.from) + text(&self.why)
     }
 }
 
 fn text_of(text: &str) -> Box<str> {
-    crate::label::cut(text, TEXT_BYTES_MAX).into()
+    label::cut(text, TEXT_BYTES_MAX).into()
 }
 
 /// What a name is indexed as: the last name of a resource's whole name, the id of a trace's whole context.
@@ -244,7 +253,8 @@ pub(crate) fn indexed_as(text: &str) -> String {
 }
 
 /// What a text that somebody looks for may mean.
-struct Meant<'a> {
+pub(crate) struct Meant<'a> {
+    text: &'a str,
     key: Option<Key>,
     trace_id: Option<u128>,
     /// The last name of a resource's whole name, else the text.
@@ -254,21 +264,41 @@ struct Meant<'a> {
 // === impl Meant ===
 
 impl<'a> Meant<'a> {
-    fn of(text: &'a str) -> Self {
-        let is_trace = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let traceparent = text.split('-').nth(1).filter(|id| id.len() == 32);
-        let trace = is_trace.then_some(text).or(traceparent);
+    pub(crate) fn of(text: &'a str) -> Self {
         let is_whole = text.starts_with("projects/");
         Self {
+            text,
             key: text.parse().ok(),
-            trace_id: trace.and_then(|id| u128::from_str_radix(id, 16).ok()),
+            trace_id: trace_number(text),
             name: text.rsplit('/').next().filter(|_| is_whole).unwrap_or(text),
         }
     }
 
+    /// Whether a sender's name for a delivery is meant.
+    pub(crate) fn is_name(&self, name: &str) -> bool {
+        name == self.name || name == self.text
+    }
+
+    /// Whether a trace is meant, by its context.
+    pub(crate) fn is_trace(&self, traceparent: &str) -> bool {
+        self.trace_id.is_some() && self.trace_id == trace_number(traceparent)
+    }
+
     fn is(&self, delivery: &RecentDelivery) -> bool {
+        // A part that was cut is as long as it can be, and so is what is compared with it.
+        let value = label::cut(self.text, PART_TEXT_BYTES_MAX);
+        let is_part = delivery.parts.iter().any(|(_, part)| *part == value);
         (self.key.is_some() && self.key == delivery.key)
             || self.trace_id == Some(delivery.trace_id)
-            || delivery.id.as_deref() == Some(self.name)
+            || delivery.id.as_deref().is_some_and(|id| self.is_name(id))
+            || is_part
     }
+}
+
+/// The id of a trace, by itself or in its whole context, whatever the case of its digits.
+fn trace_number(text: &str) -> Option<u128> {
+    let is_id = |text: &&str| text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit());
+    let id = Some(text).filter(is_id);
+    let id = id.or_else(|| text.split('-').nth(1).filter(is_id))?;
+    u128::from_str_radix(id, 16).ok()
 }

@@ -93,17 +93,23 @@ async fn a_clients_key_is_found_with_its_caller() {
 }
 
 #[tokio::test]
-async fn a_letter_is_found_by_the_name_of_its_task() {
+async fn a_letter_is_found_by_the_names_of_its_task_and_trace() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
     let bed = Bed::route(|route| route.final_statuses = vec![422..=422]).await;
     bed.handler.says(422);
-    bed.task("t-bad").await.is(200);
+    let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
+    let task = Sender::Task.sends("t-bad", "{}");
+    let task = task.header("traceparent", &parent);
+    bed.ask(task).await.is(200);
     let letter = bed.letter().await;
     // Another gate on the same store remembers nothing of it.
     let other = Bed::on(Arc::clone(&bed.store), Handler::start().await, |_| {}).await;
-    let work = found(&other, "q=t-bad").await;
-    assert_eq!(work["letters"][0]["id"], *letter);
-    assert_eq!(work["record"]["state"], "failed");
-    assert_eq!(work["deliveries"], json!([]));
+    for text in ["t-bad", TRACE, &TRACE.to_uppercase(), &parent] {
+        let work = found(&other, &format!("q={text}")).await;
+        assert_eq!(work["letters"][0]["id"], *letter, "{text}");
+        assert_eq!(work["record"]["state"], "failed");
+        assert_eq!(work["deliveries"], json!([]));
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::letters::StoredDelivery;
 use crate::operate::{LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused};
-use crate::recent::{RecentDelivery, indexed_as};
+use crate::recent::{Meant, RecentDelivery, indexed_as};
 use crate::source;
 use bytes::Bytes;
 use http::StatusCode;
@@ -41,7 +41,8 @@ struct Work {
 // === impl Operator ===
 
 impl Operator {
-    /// What is known of these keys, and of what a text stands for. Keys of which nothing is known are left out.
+    /// What is known of these keys, and of what a text stands for that is no key itself. Keys of which nothing is known are
+    /// left out.
     ///
     /// # Errors
     /// Those of the store.
@@ -49,7 +50,7 @@ impl Operator {
         let mut works: BTreeMap<Key, Work> =
             keys.iter().map(|key| (*key, Work::default())).collect();
         let mut nameless = Vec::new();
-        let name = text.filter(|_| keys.is_empty());
+        let name = text.filter(|text| text.parse::<Key>().is_err());
         if let Some(name) = name {
             for delivery in self.remembered(name) {
                 match delivery.key {
@@ -63,7 +64,10 @@ impl Operator {
         }
         let (heads, all_read) = self.letters_of(&mut works, name).await?;
         let mut told = Vec::new();
-        for (key, mut work) in works.into_iter().take(WORKS_MAX) {
+        for (key, mut work) in works {
+            if told.len() == WORKS_MAX {
+                break;
+            }
             work.deliveries = self.remembered_of(&key);
             let record = match self.record(&key, false).await {
                 Ok(record) => record,
@@ -86,7 +90,7 @@ impl Operator {
     }
 
     /// The keys that the store's index has for this name, if a gate writes one.
-    async fn indexed(&self, text: &str) -> Result<Vec<Key>, Refused> {
+    pub(crate) async fn indexed(&self, text: &str) -> Result<Vec<Key>, Refused> {
         let id = indexed_as(text);
         if id.len() > INDEX_ID_BYTES_MAX {
             return Ok(Vec::new());
@@ -114,16 +118,20 @@ impl Operator {
         name: Option<&str>,
     ) -> Result<(Vec<LetterHead>, bool), Refused> {
         let (mut nameless, mut seen, mut room, mut after) = (Vec::new(), 0, Room::new(), None);
+        let meant = name.map(Meant::of);
         loop {
             let page = Letters::list(self.letter_store(), after.as_ref(), PAGE_ITEMS_MAX).await?;
             for head in page.items {
                 seen += 1;
                 let is_known = head.key.is_some_and(|key| works.contains_key(&key));
-                let is_named = match name.filter(|_| !is_known && room.takes(head.bytes)) {
+                let is_named = match meant
+                    .as_ref()
+                    .filter(|_| !is_known && room.takes(head.bytes))
+                {
                     None => false,
-                    Some(name) => {
+                    Some(meant) => {
                         let letter = self.letter_store().get(&head.id).await?;
-                        letter.is_some_and(|letter| keeps(&letter, name))
+                        letter.is_some_and(|letter| keeps(&letter, meant))
                     }
                 };
                 match head.key {
@@ -143,7 +151,7 @@ impl Operator {
 }
 
 /// Whether a letter keeps a delivery that its sender called so. One that cannot be read keeps none.
-fn keeps(letter: &Letter, name: &str) -> bool {
+fn keeps(letter: &Letter, meant: &Meant<'_>) -> bool {
     let Some(request) = StoredDelivery::decode(&letter.delivery)
         .ok()
         .and_then(|kept| kept.request().ok())
@@ -155,13 +163,11 @@ fn keeps(letter: &Letter, name: &str) -> bool {
         return false;
     };
     let transport = delivery.transport;
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let is_it = |id: &Option<String>| id.as_deref().is_some_and(|id| id == name || id == last);
-    let of_trace = transport
-        .traceparent
-        .as_deref()
-        .and_then(|it| it.split('-').nth(1));
-    is_it(&transport.task_name) || is_it(&transport.message_id) || of_trace == Some(name)
+    let is_name = |id: &Option<String>| id.as_deref().is_some_and(|id| meant.is_name(id));
+    let trace = transport.traceparent.as_deref();
+    is_name(&transport.task_name)
+        || is_name(&transport.message_id)
+        || trace.is_some_and(|trace| meant.is_trace(trace))
 }
 
 fn letter_json(head: &LetterHead) -> Value {

@@ -6,11 +6,11 @@ use super::{
 use crate::audit::AuditedAct;
 use crate::letters::StoredDelivery;
 use crate::letters::status::{self, LetterStatus, Observed};
-use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
 use semel::protocol::State;
 use semel::store::{Cursor, Letters, StoreExt};
+use semel::{Error, Key};
 use serde_json::{Map, Value, json};
 
 /// The shortest beginning of an id that stands for it.
@@ -132,6 +132,19 @@ impl Operator {
     /// What lists show of an open letter.
     pub(crate) async fn head_of(&self, id: &LetterId) -> Result<Option<LetterHead>, Refused> {
         Ok(first(self.letter_store(), |head| head.id == *id).await?)
+    }
+
+    /// The open letters of this key, among the oldest [`LETTERS_COUNTED_MAX`].
+    pub(crate) async fn letters_of_key(&self, key: &Key) -> Result<Vec<LetterHead>, Refused> {
+        let mut letters = Vec::new();
+        let note = |head: &LetterHead| {
+            if head.key.as_ref() == Some(key) {
+                letters.push(head.clone());
+            }
+            false
+        };
+        first(self.letter_store(), note).await?;
+        Ok(letters)
     }
 
     async fn id(&self, text: &str) -> Result<LetterId, Refused> {

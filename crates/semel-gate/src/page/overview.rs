@@ -293,10 +293,10 @@ pub(super) fn about(screen: &Screen, delivery: &RecentDelivery) -> Markup {
     let Some(key) = delivery.key else {
         return html! { small { "it has no key" } };
     };
-    let key = key.to_string();
+    let (key, about) = (key.to_string(), delivery.about());
     html! {
         a href=(screen.to(&format!("records/{key}"))) {
-            @if delivery.about.is_empty() { (super::format::shortened(&key, 15)) } @else { (delivery.about) }
+            @if about.is_empty() { (super::format::shortened(&key, 15)) } @else { (about) }
         }
     }
 }

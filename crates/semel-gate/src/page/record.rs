@@ -20,7 +20,8 @@ use axum::extract::{Path, Query};
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use semel::Key;
-use semel::letter::{LetterId, Reason};
+use semel::clock::Time;
+use semel::letter::{LetterHead, LetterId, Reason};
 use semel::protocol::{Record, StepRecord};
 use semel::store::StoreExt;
 use semel_ui::{Markup, Tone, copyable_text, html, note, state};
@@ -42,7 +43,7 @@ struct Work {
     label: Label,
     deliveries: Vec<Arc<RecentDelivery>>,
     steps: Vec<(String, StepRecord)>,
-    letters: Vec<LetterId>,
+    letters: Vec<LetterHead>,
     acts: Vec<Arc<AuditedAct>>,
 }
 
@@ -89,12 +90,6 @@ impl Work {
             None => Vec::new(),
         };
         let acts = state.audit.of_key(&key);
-        if record.is_none() && deliveries.is_empty() && acts.is_empty() {
-            return Err(Refused::absent(
-                "nothing is known of this key",
-                "its record has expired, was forgotten, or never was; search for something else",
-            ));
-        }
         let steps = match &record {
             Some(_) => state.store().steps(&key).await?,
             None => Vec::new(),
@@ -109,12 +104,26 @@ impl Work {
             letters: Vec::new(),
             acts,
         };
-        work.letters = work.open_letters(screen).await?;
+        work.letters = match &work.record {
+            Some(_) => work.open_letters(screen).await?,
+            None => screen.operator("").letters_of_key(&key).await?,
+        };
+        if work.is_unknown() {
+            return Err(Refused::absent(
+                "nothing is known of this key",
+                "its record has expired, was forgotten, or never was; search for something else",
+            ));
+        }
         Ok(work)
     }
 
+    fn is_unknown(&self) -> bool {
+        let nobody_was_here = self.deliveries.is_empty() && self.acts.is_empty();
+        self.record.is_none() && self.letters.is_empty() && nobody_was_here
+    }
+
     /// The letters of its own work, and those that deliveries of it were kept as.
-    async fn open_letters(&self, screen: &Screen) -> Result<Vec<LetterId>, Refused> {
+    async fn open_letters(&self, screen: &Screen) -> Result<Vec<LetterHead>, Refused> {
         let own = self.record.iter().flat_map(|record| {
             let reasons = Reason::ALL.into_iter();
             reasons.map(|reason| LetterId::of_key(reason, &self.key, &record.fingerprint))
@@ -125,17 +134,17 @@ impl Work {
         letters.dedup();
         let mut open = Vec::new();
         for id in letters {
-            if screen.state.letters.get(&id).await?.is_some() {
-                open.push(id);
-            }
+            let letter = screen.state.letters.get(&id).await?;
+            open.extend(letter.map(|letter| letter.head(Time(0))));
         }
         Ok(open)
     }
 
     fn route(&self) -> &str {
         let delivered = self.deliveries.first().map(|it| &*it.route);
+        let kept = || self.letters.first().map(|it| it.route.as_str());
         match self.label.route.as_str() {
-            "" => delivered.unwrap_or_default(),
+            "" => delivered.or_else(kept).unwrap_or_default(),
             route => route,
         }
     }
@@ -143,7 +152,7 @@ impl Work {
     fn title(&self) -> String {
         let about = self.record.as_ref().map(about);
         let about = about.filter(|it| !it.is_empty());
-        let delivered = || self.deliveries.first().map(|it| it.about.to_string());
+        let delivered = || self.deliveries.first().map(|it| it.about());
         let about = about.or_else(delivered).filter(|it| !it.is_empty());
         let about = about.unwrap_or_else(|| self.key.to_string().chars().take(15).collect());
         match self.route() {

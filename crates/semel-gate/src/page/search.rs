@@ -81,11 +81,12 @@ pub(super) async fn show(screen: Screen, Query(asked): Query<Asked>) -> Response
 /// The quick ways first: letters are opened one by one only when nothing else knows the name.
 async fn find(screen: &Screen, text: &str) -> Result<Found, Refused> {
     let mut found = Found::default();
-    let candidates = candidates(screen, text);
+    let mut candidates = candidates(screen, text);
     found.keys_left = candidates.len() > RECORDS_LOOKED_MAX;
-    for key in candidates.into_iter().take(RECORDS_LOOKED_MAX) {
-        if is_known(screen, &key).await? {
-            found.add(key);
+    candidates.truncate(RECORDS_LOOKED_MAX);
+    for key in &candidates {
+        if is_known(screen, key).await? {
+            found.add(*key);
         }
     }
     if let Some(gate) = &screen.state.gate {
@@ -96,16 +97,7 @@ async fn find(screen: &Screen, text: &str) -> Result<Found, Refused> {
                 .extend(delivery.letter.filter(|_| delivery.key.is_none()));
         }
     }
-    let name = text
-        .rsplit('/')
-        .next()
-        .filter(|_| text.starts_with("projects/"));
-    for key in screen
-        .state
-        .store()
-        .find(name.unwrap_or(text).to_owned())
-        .await?
-    {
+    for key in screen.operator("").indexed(text).await? {
         found.add(key);
     }
     if found.is_empty()
@@ -114,7 +106,7 @@ async fn find(screen: &Screen, text: &str) -> Result<Found, Refused> {
         found.letters.push(letter);
     }
     if found.is_empty() {
-        found.in_letters(screen, text).await?;
+        found.in_letters(screen, candidates, text).await?;
     }
     Ok(found)
 }
@@ -128,19 +120,42 @@ fn candidates(screen: &Screen, text: &str) -> Vec<Key> {
     let Some(gate) = &screen.state.gate else {
         return without_rules(screen, text);
     };
-    let named = named_parts(text.split_whitespace());
+    let (named, client) = (named_parts(text.split_whitespace()), client(text));
     let mut keys = Vec::new();
     for route in &gate.routes {
-        for parts in only_parts(&route.settings, text)
-            .into_iter()
-            .chain(named.clone())
-        {
-            keys.extend(keys_of(gate, &route.settings, parts));
+        let parts = only_parts(&route.settings, text);
+        for parts in parts.into_iter().chain(named.clone()) {
+            keys.extend(keys_of(
+                gate,
+                &route.settings,
+                Question {
+                    parts,
+                    ..Question::default()
+                },
+            ));
+        }
+        if let Some(client) = &client {
+            keys.extend(keys_of(gate, &route.settings, client.clone()));
         }
     }
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+/// A client's key with whose it is: `key-1 caller=mobile-2`, and by which `method=`, if not by POST.
+fn client(text: &str) -> Option<Question> {
+    let (sent, facts) = text.split_once(" caller=")?;
+    let (caller, method) = match facts.rsplit_once(" method=") {
+        Some((caller, method)) => (caller, Some(method.to_owned())),
+        None => (facts, None),
+    };
+    Some(Question {
+        idempotency_key: Some(sent.trim().to_owned()),
+        caller: Some(caller.to_owned()),
+        method,
+        ..Question::default()
+    })
 }
 
 /// Parts that are all written `name=value`.
@@ -180,11 +195,10 @@ fn only_parts(route: &Route, text: &str) -> Vec<Vec<(String, String)>> {
     all
 }
 
-fn keys_of(gate: &Gate, route: &Route, parts: Vec<(String, String)>) -> Vec<Key> {
+fn keys_of(gate: &Gate, route: &Route, question: Question) -> Vec<Key> {
     let question = Question {
         route: Some(route.name.clone()),
-        parts,
-        ..Question::default()
+        ..question
     };
     let keys = question.keys(&gate.settings.namespace, std::iter::once(route));
     // Parts of other rules, or of a caller whom nobody named, lead nowhere.
@@ -284,6 +298,8 @@ fn hints(screen: &Screen) -> Markup {
             @if screen.state.gate.is_some() {
                 li { "an order, or whatever a route's key rule reads: " code { "A-1" } }
                 li { "all parts of a rule that has several: " code { "bucket=b object=o" } }
+                li { "what a client sent as its " code { "Idempotency-Key" } ": while this gate remembers the delivery, as it is; \
+                    later with its caller, " code { "key-1 caller=mobile-2" } ", and " code { "method=PUT" } " if not POST" }
             } @else {
                 li { "what names the work, after its route (in Python, the function's name): "
                     code { "shop.charge order_id=A-1" } }
@@ -312,11 +328,16 @@ impl Found {
         self.keys.is_empty() && self.letters.is_empty()
     }
 
-    /// What letters keep, opened one by one.
-    async fn in_letters(&mut self, screen: &Screen, text: &str) -> Result<(), Refused> {
+    /// The letters of these keys, and what letters keep, opened one by one.
+    async fn in_letters(
+        &mut self,
+        screen: &Screen,
+        candidates: Vec<Key>,
+        text: &str,
+    ) -> Result<(), Refused> {
         let told = screen
             .operator("")
-            .find_work(Vec::new(), Some(text))
+            .find_work(candidates, Some(text))
             .await?;
         let all = |name: &str, member: &'static str| -> Vec<String> {
             let items = told.get(name).and_then(Value::as_array);

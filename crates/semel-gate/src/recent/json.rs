@@ -15,7 +15,7 @@ impl RecentDelivery {
             "route": &*self.route,
             "source": self.source,
             "key": self.key.map(|key| key.to_string()),
-            "about": &*self.about,
+            "about": self.about(),
             "outcome": self.outcome,
             "duplicate": self.is_duplicate,
             "status": self.status,

@@ -49,7 +49,18 @@ async fn one_hit_leads_straight_to_it() {
     ask.send(bed.gate).await.is(200);
     let key = bed.key().await.to_string();
     let record = format!("records/{key}");
-    for text in ["A-1", " A-1 ", &key, "task-8842", trace, "order_id=A-1"] {
+    let upper = trace.to_uppercase();
+    let whole = format!("00-{trace}-00f067aa0ba902b7-01");
+    for text in [
+        "A-1",
+        " A-1 ",
+        &key,
+        "task-8842",
+        trace,
+        &upper,
+        &whole,
+        "order_id=A-1",
+    ] {
         let leads = bed.search(text).await;
         assert_eq!(leads.as_ref(), Some(&record), "{text}");
     }
@@ -83,6 +94,65 @@ async fn letters_are_found_by_their_id_and_by_what_they_keep() {
 }
 
 #[tokio::test]
+async fn a_letter_whose_record_is_gone_is_found_by_its_order_and_its_key() {
+    let bed = PageBed::new().await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    bed.handler.says(422);
+    let ask = Sender::Task.sends("t1", r#"{"order_id":"A-1"}"#);
+    let ask = ask
+        .header("Content-Type", "application/json")
+        .header("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
+    ask.send(bed.gate).await.is(200);
+    let (key, letter) = (bed.key().await.to_string(), bed.letters().await[0].id);
+    let forget = Ask::post(&format!("/records/{key}/forget"));
+    forget.send(bed.admin).await.is(200);
+    // One gate has forgotten it, and the other one never saw it.
+    for gate in [&bed, &bed.other_gate().await] {
+        let whole = format!("00-{}-00f067aa0ba902b7-01", trace.to_uppercase());
+        for text in ["A-1", "order_id=A-1", &key, "t1", trace, &whole] {
+            let leads = gate.search(text).await;
+            assert_eq!(leads, Some(format!("records/{key}")), "{text}");
+        }
+        let page = gate.look(&format!("/ui/records/{key}")).await;
+        for told in [
+            "Its record is gone",
+            &format!("letters/{letter}"),
+            "work · ",
+        ] {
+            assert!(page.contains(told), "no {told} in {page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_clients_key_is_found_in_the_one_box() {
+    let bed = PageBed::with(|settings| {
+        terms_of(&mut settings.routes[0], |terms| {
+            terms.key = semel::key::KeyRule::new(["header:idempotency-key"]).unwrap();
+        });
+    })
+    .await;
+    Sender::Api
+        .sends("key-1", "{}")
+        .send(bed.gate)
+        .await
+        .is(200);
+    let record = format!("records/{}", bed.key().await);
+    // This gate remembers the delivery, and another one is told whose key it is.
+    assert_eq!(bed.search("key-1").await.as_ref(), Some(&record));
+    let other = bed.other_gate().await;
+    assert_eq!(other.search("key-1").await, None);
+    assert_eq!(
+        other.search("key-1 caller=alice").await.as_ref(),
+        Some(&record)
+    );
+    assert_eq!(other.search("key-1 caller=bob").await, None);
+    assert_eq!(other.search("key-1 caller=alice method=PUT").await, None);
+    let hints = other.look("/ui/search?q=").await;
+    assert!(hints.contains("key-1 caller=mobile-2"), "{hints}");
+}
+
+#[tokio::test]
 async fn a_record_says_in_a_sentence_what_happened() {
     let bed = PageBed::new().await;
     let body = r#"{"receipt":"rc_9931","cents":90000000000000001}"#;
@@ -94,10 +164,11 @@ async fn a_record_says_in_a_sentence_what_happened() {
     let key = bed.key().await;
     let page = bed.look(&format!("/ui/records/{key}")).await;
     for told in [
-        "Delivered <strong>3 times</strong>, run <strong>once</strong>, took effect <strong>once</strong>.",
+        "Delivered <strong>3 times</strong> at this gate, run <strong>once</strong>, took effect <strong>once</strong>.",
         "work · order_id A-1",
         "gate-7</b> began a run",
         "Succeeded: 201",
+        "A client that asks again hears this answer, and a broker 200.",
         "heard 200",
         "201 Created\n",
         "content-type: application/json",
@@ -146,7 +217,7 @@ async fn runs_that_were_superseded_are_in_the_timeline() {
     let key = bed.key().await;
     let page = bed.look(&format!("/ui/records/{key}")).await;
     for told in [
-        "Delivered <strong>twice</strong>, run <strong>twice</strong>, took effect <strong>once</strong>.",
+        "Delivered <strong>twice</strong> at this gate, run <strong>twice</strong>, took effect <strong>once</strong>.",
         "That run failed: the handler answered 503",
         "Succeeded: 200",
     ] {

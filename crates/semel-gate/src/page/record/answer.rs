@@ -16,7 +16,7 @@ const SHOWN_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn answer(screen: &Screen, record: &Record, route: &str) -> Markup {
     let title = match record.state {
-        State::Succeeded | State::Failed => "The answer that every duplicate hears",
+        State::Succeeded | State::Failed => "The recorded answer",
         State::Running | State::Waiting | State::Parked => "What the last run left behind",
     };
     let Some(result) = &record.result else {
@@ -24,10 +24,22 @@ pub(super) fn answer(screen: &Screen, record: &Record, route: &str) -> Markup {
     };
     html! {
         h2 { (title) }
+        @if let Some(hears) = hears(record.state) { p.lead { (hears) } }
         @match Outcome::decode(result) {
             Ok(outcome) => (whole(screen, &outcome, route)),
             Err(error) => (note(Tone::Failed, &html! { "It cannot be read: " (error) })),
         }
+    }
+}
+
+/// What duplicates hear, if it is settled: a client this answer, a broker only that it need not come again.
+const fn hears(state: State) -> Option<&'static str> {
+    match state {
+        State::Succeeded => Some("A client that asks again hears this answer, and a broker 200."),
+        State::Failed => Some(
+            "A client that asks again hears this answer; a broker hears 200, and its delivery is kept as a letter.",
+        ),
+        State::Running | State::Waiting | State::Parked => None,
     }
 }
 
@@ -41,7 +53,7 @@ fn whole(screen: &Screen, outcome: &Outcome, route: &str) -> Markup {
     match &outcome.body {
         Body::NotKept => html! {
             (copyable_text("The recorded answer", &head))
-            p.lead { "Its body was not kept: duplicates hear status and headers." }
+            p.lead { "Its body was not kept." }
         },
         Body::Kept(body) if !shows => html! {
             (copyable_text("The recorded answer", &head))

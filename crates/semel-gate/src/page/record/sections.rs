@@ -93,8 +93,8 @@ impl Work {
             @if !self.letters.is_empty() {
                 h2 { "Letters" }
                 ul {
-                    @for id in &self.letters {
-                        @let id = id.to_string();
+                    @for letter in &self.letters {
+                        @let id = letter.id.to_string();
                         li { a href=(screen.to(&format!("letters/{id}"))) { "letter " (shortened(&id, 12)) } }
                     }
                 }

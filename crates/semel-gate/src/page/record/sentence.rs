@@ -7,7 +7,7 @@ use semel::protocol::{Record, State};
 use semel_ui::{Markup, html};
 use std::sync::Arc;
 
-/// "Delivered 3 times, run twice, took effect once."
+/// "Delivered 3 times at this gate, run twice, took effect once." Runs and effect are the record's, so of all gates.
 pub(super) fn sentence(
     record: Option<&Record>,
     deliveries: &[Arc<RecentDelivery>],
@@ -15,8 +15,11 @@ pub(super) fn sentence(
 ) -> Markup {
     let Some(record) = record else {
         return html! {
-            "Its record is gone: it has expired or was forgotten. This gate remembers "
-            strong { (count(delivered(deliveries), "delivery", "deliveries")) } " of it. A further one would run."
+            "Its record is gone: it has expired or was forgotten. "
+            @if !deliveries.is_empty() {
+                "This gate remembers " strong { (count(delivered(deliveries), "delivery", "deliveries")) } " of it. "
+            }
+            "A further one would run."
         };
     };
     html! {
@@ -26,12 +29,12 @@ pub(super) fn sentence(
     }
 }
 
-/// Deliveries, as far as this gate remembers: other gates and earlier ones may know of more.
+/// Deliveries to this gate, as far as it remembers: other gates may know of more.
 fn told(deliveries: &[Arc<RecentDelivery>]) -> Markup {
     html! {
         @if !deliveries.is_empty() {
             "Delivered " strong { (times(delivered(deliveries))) }
-            @if is_partial(deliveries) { " as far as this gate remembers" }
+            " at this gate" @if is_partial(deliveries) { " as far as it remembers" }
         }
     }
 }
