@@ -63,6 +63,7 @@ mod metered_store;
 mod store_times;
 mod promise_lines;
 pub mod failpoint;
+mod hiding;
 pub mod invisible;
 pub mod operate;
 pub mod find;

@@ -46,13 +46,13 @@ pub struct Operator {
     /// Who it is, and why it acts.
     who: Who,
     audit: Arc<Audit>,
-    /// Whose bodies it sees.
+    /// Whose bodies it sees, and values of headers and queries.
     bodies: BodiesSeen,
     /// The gate that it acts through, if it does: it remembers deliveries.
     gate: Option<Arc<Gate>>,
 }
 
-/// Whose bodies somebody sees.
+/// Whose bodies somebody sees, and values of headers and queries with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodiesSeen {
     All,

@@ -39,6 +39,7 @@ pub(crate) fn screens(state: Arc<PageState>) -> Router {
         .route("/letters", get(letters::show))
         .route("/letters/try", post(letters::try_out))
         .route("/letters/{id}", get(letter::show))
+        .route("/letters/{id}/body", get(letter::download))
         .route("/letters/{id}/redrive", post(letter::redrive))
         .route("/letters/{id}/discard", post(letter::discard))
         .route("/letters/jobs/{id}", get(job::show))

@@ -4,6 +4,7 @@ use super::{
     BODY_HIDDEN, LETTERS_COUNTED_MAX, Operator, PAGE_ITEMS_MAX, Refused, body, cursor, moment, set,
 };
 use crate::audit::AuditedAct;
+use crate::hiding::{shown_path, shown_value};
 use crate::letters::StoredDelivery;
 use crate::letters::status::{self, LetterStatus, Observed};
 use semel::clock::Time;
@@ -50,6 +51,7 @@ impl Operator {
         }
         let kept = StoredDelivery::decode(&letter.delivery)?;
         let listed = self.head_of(&letter.id).await?;
+        let shows = self.sees_bodies(&kept.head.route);
         let mut told = json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
@@ -59,12 +61,12 @@ impl Operator {
             "created_at": listed.map_or(Value::Null, |head| moment(head.created_at)),
             "route": kept.head.route,
             "method": kept.head.method,
-            "path": kept.head.path,
-            "headers": headers(&kept),
+            "path": shown_path(&kept.head.path, shows),
+            "headers": headers(&kept, shows),
             "why": kept.head.why,
             "body_bytes": kept.body.len(),
         });
-        if self.sees_bodies(&kept.head.route) {
+        if shows {
             set(&mut told, "body", body(&kept.body));
         } else {
             set(&mut told, "body_hidden", BODY_HIDDEN.into());
@@ -252,13 +254,13 @@ const fn record_word(seen: Observed) -> &'static str {
     }
 }
 
-/// Each header with all its values.
-fn headers(kept: &StoredDelivery) -> Value {
+/// Each header with all its values, as far as they are shown.
+fn headers(kept: &StoredDelivery, shows: bool) -> Value {
     let mut headers: Map<String, Value> = Map::new();
     for (name, value) in &kept.head.headers {
         let values = headers.entry(name).or_insert_with(|| json!([]));
         if let Some(values) = values.as_array_mut() {
-            values.push(value.as_str().into());
+            values.push(shown_value(name, value, shows).into());
         }
     }
     Value::Object(headers)

@@ -3,6 +3,7 @@
 use super::history::{history_json, steps_json};
 use super::{BODY_HIDDEN, Operator, Refused, VOID, body, cursor, moment, set};
 use crate::audit::AuditedAct;
+use crate::hiding::shown_value;
 use crate::label::Label;
 use crate::reply::problem::Problem;
 use http::StatusCode;
@@ -97,9 +98,9 @@ impl Operator {
 
     fn outcome_json(&self, record: &Record, outcome: &Outcome, with_body: bool) -> Value {
         let route = || Label::read(&record.label).map_or_else(String::new, |label| label.route);
-        let sees = with_body && self.sees_bodies(&route());
-        let mut told = outcome_json(outcome, sees);
-        if with_body && !sees {
+        let shows = self.sees_bodies(&route());
+        let mut told = outcome_json(outcome, shows, with_body && shows);
+        if with_body && !shows {
             set(&mut told, "body_hidden", BODY_HIDDEN.into());
         }
         told
@@ -268,14 +269,14 @@ fn head(key: &Key, record: &Record) -> Value {
     })
 }
 
-fn outcome_json(outcome: &Outcome, with_body: bool) -> Value {
+fn outcome_json(outcome: &Outcome, shows: bool, with_body: bool) -> Value {
     let (kept, bytes) = match &outcome.body {
         Body::Kept(bytes) => (true, bytes.clone()),
         Body::NotKept => (false, bytes::Bytes::new()),
     };
     let mut told = json!({
         "status": outcome.status,
-        "headers": outcome.headers,
+        "headers": headers(outcome, shows),
         "body_kept": kept,
         "body_bytes": bytes.len(),
     });
@@ -283,6 +284,15 @@ fn outcome_json(outcome: &Outcome, with_body: bool) -> Value {
         set(&mut told, "body", body(&bytes));
     }
     told
+}
+
+/// Each header with all its values, as far as they are shown.
+fn headers(outcome: &Outcome, shows: bool) -> Value {
+    let shown = |(name, values): (&String, &Vec<String>)| {
+        let values = values.iter().map(|value| shown_value(name, value, shows));
+        (name.clone(), values.collect())
+    };
+    Value::Object(outcome.headers.iter().map(shown).collect())
 }
 
 /// The label as JSON if it is that, otherwise as text; null when there is none.

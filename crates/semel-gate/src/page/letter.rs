@@ -3,8 +3,10 @@
 use super::act::{Fields, field, reason};
 use super::format::{bytes, since};
 use super::letters::{tone, without_a_gate};
-use super::screen::{HIDDEN, header_lines};
+use super::record::beginning;
+use super::screen::header_lines;
 use super::{Screen, mismatches};
+use crate::hiding::shown_path;
 use crate::label::Label;
 use crate::letters::StoredDelivery;
 use crate::operate::Refused;
@@ -12,9 +14,11 @@ use crate::redrive::{self, Foreseen, IfUnknown, foresee};
 use crate::settings::Source;
 use crate::source;
 use axum::extract::{Form, Path};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use semel::clock::Time;
-use semel::letter::{Letter, LetterHead, Reason};
+use semel::letter::{Letter, LetterHead, LetterId, Reason};
 use semel::store::StoreExt;
 use semel_ui::{Act, Markup, Tone, copyable, copyable_text, facts, html, note, state};
 use std::sync::Arc;
@@ -22,6 +26,30 @@ use std::sync::Arc;
 pub(super) async fn show(screen: Screen, Path(id): Path<String>) -> Response {
     let main = look(&screen, &id).await;
     screen.answer("Letter", "letters", main)
+}
+
+/// The whole body, as it came.
+pub(super) async fn download(screen: Screen, Path(id): Path<String>) -> Response {
+    let body = async {
+        let letter = screen.operator("").find(&id).await?;
+        let stored = StoredDelivery::decode(&letter.delivery)?;
+        if screen.state.shows_bodies(&stored.head.route) {
+            return Ok((letter.id, stored.body));
+        }
+        Err(Refused::new(
+            StatusCode::FORBIDDEN,
+            "bodies of this route are not shown",
+            "they are where the route says `show_bodies = true`",
+        ))
+    };
+    match body.await {
+        Ok((id, body)) => {
+            let name = format!("attachment; filename=\"{id}\"");
+            let kind = (CONTENT_TYPE, "application/octet-stream".to_owned());
+            ([kind, (CONTENT_DISPOSITION, name)], body).into_response()
+        }
+        Err(why) => screen.refuse("letters", &why),
+    }
 }
 
 async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
@@ -98,7 +126,7 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
         h2 { "Headers, without credentials" }
         (copyable_text("Headers", &lines))
         h2 { "Body" }
-        (body(screen, &stored))
+        (body(screen, &letter.id, &stored))
     }
 }
 
@@ -129,23 +157,19 @@ fn payload(letter: &Letter) -> Option<String> {
     String::from_utf8(delivery.payload.to_vec()).ok()
 }
 
-/// A query says what bodies say, so it is hidden with them.
-fn shown_path(path: &str, shows: bool) -> String {
-    match path.split_once('?') {
-        Some((path, _)) if !shows => format!("{path}?{HIDDEN}"),
-        Some(_) | None => path.to_owned(),
-    }
-}
-
-fn body(screen: &Screen, stored: &StoredDelivery) -> Markup {
+fn body(screen: &Screen, id: &LetterId, stored: &StoredDelivery) -> Markup {
     if !screen.state.shows_bodies(&stored.head.route) {
         return super::screen::hidden_body(stored.body.len() as u64);
     }
-    match std::str::from_utf8(&stored.body) {
-        Ok(text) => copyable_text("Body", text),
-        Err(_) => {
-            html! { p.lead { "It is not text: " (bytes(stored.body.len() as u64)) " of binary data." } }
+    html! {
+        @match std::str::from_utf8(&stored.body) {
+            Ok(text) => @match beginning(text) {
+                Some(beginning) => pre tabindex="0" role="region" aria-label="Body" { (beginning) },
+                None => (copyable_text("Body", text)),
+            },
+            Err(_) => p.lead { "It is not text: " (bytes(stored.body.len() as u64)) " of binary data." },
         }
+        div.bar { a.button href=(screen.to(&format!("letters/{id}/body"))) { "Download the body" } }
     }
 }
 

@@ -6,7 +6,7 @@ mod sections;
 mod sentence;
 mod timeline;
 
-pub(super) use answer::quoted;
+pub(super) use answer::{beginning, quoted};
 
 use super::Screen;
 use super::act::{self, read_key};
@@ -230,9 +230,13 @@ impl Work {
     }
 
     async fn json(&self, screen: &Screen) -> Result<Value, Refused> {
-        let bodies = screen.state.shows_bodies(self.route());
+        let shows = screen.state.shows_bodies(self.route());
+        let operator = match shows {
+            true => screen.operator(""),
+            false => screen.operator("").who_views(),
+        };
         let mut told = match &self.record {
-            Some(_) => screen.operator("").record(&self.key, bodies).await?,
+            Some(_) => operator.record(&self.key, shows).await?,
             None => serde_json::json!({"key": self.key.to_string()}),
         };
         let deliveries = self.deliveries.iter().map(|it| it.json()).collect();

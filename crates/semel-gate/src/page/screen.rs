@@ -5,6 +5,7 @@ use crate::audit::{Audit, Via, Who};
 use crate::bulk::{Desk, Jobs};
 use crate::census::{Census, Known};
 use crate::gate::Gate;
+use crate::hiding::shown_value;
 use crate::operate::{Operator, Refused};
 use crate::store_page::StorePage;
 use axum::extract::FromRequestParts;
@@ -283,18 +284,13 @@ pub(crate) fn hidden_body(bytes: u64) -> Markup {
     }
 }
 
-/// Instead of a value that is not shown.
-pub(crate) const HIDDEN: &str = "…";
-
-/// Headers, one a line. Where bodies are not shown their values say too much as well: only what kind of body it is stays.
+/// Headers, one a line.
 pub(crate) fn header_lines<'a>(
     headers: impl IntoIterator<Item = (&'a String, &'a String)>,
     shows: bool,
 ) -> Vec<String> {
-    let is_shown = |name: &str| shows || name.eq_ignore_ascii_case("content-type");
-    let line = |(name, value): (&'a String, &'a String)| match is_shown(name) {
-        true => format!("{name}: {value}"),
-        false => format!("{name}: {HIDDEN}"),
+    let line = |(name, value): (&'a String, &'a String)| {
+        format!("{name}: {}", shown_value(name, value, shows))
     };
     headers.into_iter().map(line).collect()
 }

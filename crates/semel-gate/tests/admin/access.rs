@@ -197,3 +197,40 @@ async fn who_may_only_look_sees_bodies_where_the_route_shows_them() {
         }
     }
 }
+
+#[tokio::test]
+async fn who_may_only_look_sees_no_secret_of_headers_and_queries() {
+    for (shown, private) in [(false, false), (false, true), (true, false)] {
+        let bed = Bed::with(|settings| {
+            settings.admin_token = Some(Secret("may-act".into()));
+            settings.admin_view_token = Some(Secret("may-look".into()));
+            let route = &mut settings.routes[0];
+            route.show_bodies = shown;
+            route.private = private.then(|| Secret("a key for pseudonyms".into()));
+            route.max_attempts = 1;
+        })
+        .await;
+        let say = Say::new(500, "").header("Location", "answers-secret");
+        bed.handler.answers(say);
+        let ask = Sender::Task
+            .sends("t1", "{}")
+            .path("/work?token=query-secret");
+        bed.ask(ask.header("X-Own", "askers-secret")).await.is(200);
+        let (key, letter) = (bed.key().await, bed.letter().await);
+        for (path, secrets) in [
+            (format!("/records/{key}"), vec!["answers-secret"]),
+            (
+                format!("/letters/{letter}"),
+                vec!["query-secret", "askers-secret"],
+            ),
+        ] {
+            for (token, sees) in [("may-act", true), ("may-look", shown)] {
+                let ask = Ask::get(&path).header("Authorization", &format!("Bearer {token}"));
+                let told = bed.told(ask).await.json.to_string();
+                for secret in &secrets {
+                    assert_eq!(told.contains(secret), sees, "{token} {told}");
+                }
+            }
+        }
+    }
+}

@@ -209,6 +209,44 @@ async fn bodies_are_shown_only_where_the_route_says_so() {
 }
 
 #[tokio::test]
+async fn what_is_hidden_on_the_page_is_hidden_in_its_downloads() {
+    for shown in [false, true] {
+        let bed = PageBed::with(|settings| settings.routes[0].show_bodies = shown).await;
+        let say = Say::new(422, "answered").header("Location", "a-secret-of-the-answer");
+        bed.handler.answers(say);
+        bed.task("t1", "A-1").await.is(200);
+        let (key, letter) = (bed.key().await, bed.letters().await[0].id);
+        for path in ["", "/download"] {
+            let told = bed.get(&format!("/ui/records/{key}{path}")).await;
+            assert_eq!(
+                told.text().contains("a-secret-of-the-answer"),
+                shown,
+                "{told:?}"
+            );
+        }
+        let body = bed.get(&format!("/ui/letters/{letter}/body")).await;
+        assert_eq!(body.text().contains("order_id\":"), shown, "{body:?}");
+        assert_eq!(body.status, if shown { 200 } else { 403 });
+    }
+}
+
+#[tokio::test]
+async fn a_large_letter_is_shown_in_part_and_downloaded_whole() {
+    let bed = PageBed::new().await;
+    bed.handler.says(422);
+    let more = "x".repeat(200 * 1024);
+    let payload = json!({"order_id": "A-1", "more": more}).to_string();
+    bed.deliver("t1", &payload).await.is(200);
+    let letter = bed.letters().await[0].id;
+    let page = bed.look(&format!("/ui/letters/{letter}")).await;
+    assert!(page.len() < 100 * 1024, "{} bytes", page.len());
+    assert!(page.contains("download it to see the rest"), "{page}");
+    let body = bed.get(&format!("/ui/letters/{letter}/body")).await;
+    assert_eq!((body.status, body.text()), (200, &*payload));
+    body.has("content-type", "application/octet-stream");
+}
+
+#[tokio::test]
 async fn runs_that_were_superseded_are_in_the_timeline() {
     let bed = PageBed::with(|settings| settings.routes[0].max_attempts = 0).await;
     bed.task_heard("t1", "A-1", 503).await.is(503);

@@ -74,17 +74,20 @@ fn status_line(status: u16) -> String {
 
 fn text(body: &Bytes) -> String {
     match std::str::from_utf8(body) {
-        Ok(text) if text.len() > SHOWN_BYTES_MAX => {
-            let end = text.floor_char_boundary(SHOWN_BYTES_MAX);
-            let begin = text.get(..end).unwrap_or_default();
-            format!(
-                "{begin}\n… {} in all: download it to see the rest",
-                bytes(text.len() as u64)
-            )
-        }
-        Ok(text) => indented(text).unwrap_or_else(|| text.to_owned()),
+        Ok(text) => match beginning(text) {
+            Some(beginning) => beginning,
+            None => indented(text).unwrap_or_else(|| text.to_owned()),
+        },
         Err(_) => format!("{} of binary data", bytes(body.len() as u64)),
     }
+}
+
+/// The beginning of a text that is too long to be shown.
+pub(in crate::page) fn beginning(text: &str) -> Option<String> {
+    let begin = text.get(..text.floor_char_boundary(SHOWN_BYTES_MAX))?;
+    let size = bytes(text.len() as u64);
+    let is_long = text.len() > SHOWN_BYTES_MAX;
+    is_long.then(|| format!("{begin}\n… {size} in all: download it to see the rest"))
 }
 
 /// JSON in lines, every value written as it came; `None` for what is not JSON.
