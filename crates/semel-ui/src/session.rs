@@ -119,8 +119,7 @@ impl Access {
     /// Counts and tells a wrong token of a program, as often as it may be tried.
     fn wrong_bearer(&self, peer: Option<IpAddr>) -> Denied {
         let (address, now) = (peer.map(|peer| peer.to_string()), (self.now)());
-        let mut failures = self.failures();
-        if !failures.may_try(peer, now) {
+        if !self.failures().try_once(peer, now) {
             // The failures before it were told: whoever goes on cannot fill the log.
             tracing::debug!(
                 address,
@@ -128,7 +127,6 @@ impl Access {
             );
             return Denied::TooMany;
         }
-        failures.add(peer, now);
         tracing::warn!(address, "bearer token refused: wrong token");
         Denied::Unknown
     }

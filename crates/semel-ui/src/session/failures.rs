@@ -30,7 +30,16 @@ impl Failures {
         own < BY_ADDRESS_MAX && self.0.len() < IN_ALL_MAX
     }
 
-    pub(super) fn add(&mut self, peer: Option<IpAddr>, now: u64) {
+    /// Counts a failure, unless there were too many before it.
+    pub(super) fn try_once(&mut self, peer: Option<IpAddr>, now: u64) -> bool {
+        let may = self.may_try(peer, now);
+        if may {
+            self.add(peer, now);
+        }
+        may
+    }
+
+    fn add(&mut self, peer: Option<IpAddr>, now: u64) {
         self.0.push_back((now, peer));
         self.0.truncate(IN_ALL_MAX);
     }

@@ -43,18 +43,18 @@ pub(super) async fn sign_in(State(access): State<Arc<Access>>, request: Request)
     let body = to_bytes(request.into_body(), FORM_BYTES_MAX).await;
     let body = body.unwrap_or_default();
     let to = way(field(&body, "to"));
-    if !access.failures().may_try(peer, now) {
-        // The failures before it were told: whoever goes on cannot fill the log.
-        tracing::debug!(
-            address,
-            "sign-in refused: too many wrong tokens within a minute"
-        );
-        return wait(&access, &to);
-    }
+    // The right token is always taken: behind a proxy all come from one address, and nobody's guesses lock others out.
     let token = field(&body, "token").unwrap_or_default();
     let role = access.keys.role_of(token.trim());
     let Some((role, session)) = role.and_then(|it| Some((it, access.keys.begin(it, now)?))) else {
-        access.failures().add(peer, now);
+        if !access.failures().try_once(peer, now) {
+            // The failures before it were told: whoever goes on cannot fill the log.
+            tracing::debug!(
+                address,
+                "sign-in refused: too many wrong tokens within a minute"
+            );
+            return wait(&access, &to);
+        }
         tracing::warn!(address, "sign-in refused: wrong token");
         let wrong = "This is not a token of this page. Copy it whole; it is admin_token or admin_view_token of the \
                      gate, or --admin-token of the broker.";
@@ -77,8 +77,8 @@ pub(super) async fn sign_out(State(access): State<Arc<Access>>, headers: HeaderM
 
 fn wait(access: &Access, to: &str) -> Response {
     let says = format!(
-        "{BY_ADDRESS_MAX} wrong tokens within a minute: wait {SECONDS} seconds, then try again. The token itself was \
-         not looked at."
+        "This is not a token of this page, and {BY_ADDRESS_MAX} wrong ones came within a minute: wait {SECONDS} seconds. \
+         The right token is taken at any time."
     );
     let mut response = form(access, StatusCode::TOO_MANY_REQUESTS, to, &failed(&says));
     response
