@@ -67,6 +67,25 @@ impl Page {
     }
 }
 
+/// Word for word, so that nobody loosens it unseen.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+#[tokio::test]
+async fn every_page_and_part_forbids_what_is_inline_or_foreign() {
+    let page = Page::open().await;
+    for path in ["", "latest", "faults", "clock"] {
+        let said = page.get(path).await;
+        let policy = said.headers.get("content-security-policy");
+        let policy = policy.and_then(|it| it.to_str().ok());
+        assert_eq!(
+            (said.status.as_u16(), policy),
+            (200, Some(POLICY)),
+            "{path}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_task_is_made_sent_and_looked_at() {
     let (page, handler) = (Page::open().await, Handler::start().await);

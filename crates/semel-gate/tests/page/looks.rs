@@ -3,6 +3,20 @@
 use super::bed::PageBed;
 use crate::support::prelude::*;
 
+/// Word for word, so that nobody loosens it unseen.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+#[tokio::test]
+async fn every_page_and_part_forbids_what_is_inline_or_foreign() {
+    let bed = PageBed::new().await;
+    for path in ["/ui/", "/ui/live", "/ui/letters", "/ui/routes/work"] {
+        let said = bed.get(path).await;
+        let policy = said.header("content-security-policy");
+        assert_eq!((said.status, policy), (200, Some(POLICY)), "{path}");
+    }
+}
+
 #[tokio::test]
 async fn the_overview_counts_what_is_there_and_what_was_not_repeated() {
     let bed = PageBed::new().await;
