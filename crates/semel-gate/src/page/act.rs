@@ -15,13 +15,30 @@ use serde_json::Value;
 /// A form as it was sent.
 pub(super) type Fields = Form<Vec<(String, String)>>;
 
-/// What somebody may do to this record, each with its consequence.
-pub(super) fn forms(screen: &Screen, key: &Key, record: &Record, now: Time) -> Markup {
-    let acts = acts(screen, key, record, now);
-    let seen = seen(record);
+/// What a person has to decide before anything else happens, if there is something.
+pub(super) fn decision(screen: &Screen, key: &Key, record: &Record, now: Time) -> Markup {
+    let is_open = match record.state {
+        State::Parked => true,
+        State::Running => record.lease_until <= now,
+        State::Waiting | State::Succeeded | State::Failed => false,
+    };
     html! {
+        @if is_open {
+            section.card.decide aria-labelledby="decide" {
+                h2 #decide { "What became of it?" }
+                (decides(screen, key, record).hidden("seen", seen(record)).reason().form(&screen.visitor))
+            }
+        }
+    }
+}
+
+/// What else somebody may do to this record, each with its consequence.
+pub(super) fn forms(screen: &Screen, key: &Key, record: &Record) -> Markup {
+    let acts = acts(screen, key, record);
+    html! {
+        @if !acts.is_empty() { h2 { "Act" } }
         @for act in acts {
-            div.card { (act.hidden("seen", seen.clone()).reason().form(&screen.visitor)) }
+            div.card { (act.hidden("seen", seen(record)).reason().form(&screen.visitor)) }
         }
     }
 }
@@ -31,15 +48,9 @@ fn seen(record: &Record) -> String {
     format!("{} with fence {}", record.state.word(), record.fence)
 }
 
-fn acts(screen: &Screen, key: &Key, record: &Record, now: Time) -> Vec<Act> {
-    let lapsed = record.lease_until <= now;
+fn acts(screen: &Screen, key: &Key, record: &Record) -> Vec<Act> {
     match record.state {
-        State::Parked => decisions(screen, key, record.fence),
-        State::Running if lapsed => {
-            let mut acts = decisions(screen, key, record.fence);
-            acts.push(releases(screen, key, record));
-            acts
-        }
+        State::Parked => Vec::new(),
         State::Running => vec![releases(screen, key, record)],
         State::Waiting => vec![releases(screen, key, record), forgets(screen, key, record)],
         State::Succeeded | State::Failed => vec![forgets(screen, key, record)],
@@ -47,41 +58,40 @@ fn acts(screen: &Screen, key: &Key, record: &Record, now: Time) -> Vec<Act> {
 }
 
 /// An operator finds out what became of it, and says so.
-fn decisions(screen: &Screen, key: &Key, fence: Fence) -> Vec<Act> {
+fn decides(screen: &Screen, key: &Key, record: &Record) -> Act {
     let action = screen.to(&format!("records/{key}/resolve"));
-    let act = |verdict: Verdict, button: &str, consequence: Markup| {
-        Act::new(action.clone(), button, consequence)
-            .hidden("as", verdict.word())
-            .hidden("fence", fence.to_string())
+    let first = html! {
+        p { "Find out first, in the handler's own database or at whoever it calls: nobody here knows." }
     };
-    vec![
-        act(
-            Verdict::Succeeded,
-            "It is done",
-            html! {
-                p { b { "It took effect." } " Every duplicate hears 200 without a body from now on, its letter is closed, and \
-                    nothing runs again." }
-            },
-        ),
-        act(
-            Verdict::Failed,
-            "It is not done, and shall not be",
-            html! {
-                p { b { "It did not take effect, and shall not." } " Duplicates hear that it failed for good; its letter, if \
-                    there is one, stays until it is redriven or discarded." }
-            },
-        ),
-        act(
-            Verdict::Retry,
-            "Run it again",
-            html! {
-                p { b { "It did not take effect, and shall." } " The next delivery runs it, or a redrive of its letter. If \
-                    it " em { "did" } " take effect, it takes effect " b { "twice" } ": what this route promises does not \
-                    hold for this key any more." }
-            },
-        )
-        .hard(),
-    ]
+    Act::new(action, "Decide", first)
+        .hidden("fence", record.fence.to_string())
+        .with(html! {
+            @for verdict in [Verdict::Succeeded, Verdict::Failed, Verdict::Retry] {
+                label.choice {
+                    input type="radio" name="as" value=(verdict.word()) required;
+                    span { (says(verdict)) }
+                }
+            }
+        })
+}
+
+/// A verdict, and what follows from it.
+fn says(verdict: Verdict) -> Markup {
+    match verdict {
+        Verdict::Succeeded => html! {
+            b { "It took effect." } " Every duplicate hears 200 without a body from now on, its letter is closed, and \
+            nothing runs again."
+        },
+        Verdict::Failed => html! {
+            b { "It did not take effect, and shall not." } " Duplicates hear that it failed for good; its letter, if \
+            there is one, stays until it is redriven or discarded."
+        },
+        Verdict::Retry => html! {
+            b { "It did not take effect, and shall: run it again." } " The next delivery runs it, or a redrive of its \
+            letter. If it " em { "did" } " take effect, it takes effect " strong.hard { "twice" } ": what this route \
+            promises does not hold for this key any more."
+        },
+    }
 }
 
 fn releases(screen: &Screen, key: &Key, record: &Record) -> Act {

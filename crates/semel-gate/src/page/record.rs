@@ -168,6 +168,7 @@ impl Work {
             h1 { (self.title()) " " (self.state()) }
             p.lead { (sentence::sentence(self.record.as_ref(), &self.deliveries, now)) }
             @if done && let Some(act) = self.acts.last() { (did(act)) }
+            @if let Some(record) = &self.record { (act::decision(screen, &self.key, record, now)) }
             div.two {
                 section {
                     h2 { "What happened (UTC)" }
@@ -188,8 +189,7 @@ impl Work {
                     h2 { "Ask for it again" }
                     (copyable_text("Copy as curl", &self.curl(screen)))
                     @if let Some(record) = &self.record {
-                        h2 { "Act" }
-                        (act::forms(screen, &self.key, record, now))
+                        (act::forms(screen, &self.key, record))
                     }
                 }
             }

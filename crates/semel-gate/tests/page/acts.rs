@@ -27,7 +27,7 @@ async fn parked_work_is_listed_with_what_is_known() {
         "did not succeed",
         "It took effect.",
         "It did not take effect, and shall not.",
-        "it takes effect <b>twice</b>",
+        "twice</strong>",
         "Reason, for the audit",
         "Letters",
     ] {
