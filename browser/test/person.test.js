@@ -95,13 +95,78 @@ test('one in doubt is decided by a person, with a reason', async () => {
   const page = await open('doubt');
   await page.getByRole('link', { name: /D-1/ }).click();
   await page.waitForURL(/records/);
-  const done = page.locator('form').filter({ hasText: /took effect/ }).filter({ has: page.getByLabel(/Reason/) }).first();
-  await done.getByLabel(/Reason/).fill('the bank shows the refund');
-  await done.getByRole('button').first().click();
+  const decision = page.getByRole('region', { name: 'What became of it?' });
+  assert.ok((await decision.boundingBox()).y < 300, 'the decision is what the page begins with');
+  await isAccessible(page);
+  await decision.getByRole('radio', { name: /^It took effect/ }).check();
+  await decision.getByLabel(/Reason/).fill('the bank shows the refund');
+  await decision.getByRole('button').click();
   await page.locator('h1 .state', { hasText: 'succeeded' }).waitFor();
   const again = await shop.task('931', '/refund', { order_id: 'D-1' }, { attempt: 2 });
   assert.equal(again.status, 200);
   assert.equal(shop.handler.effects.has('D-1'), false, 'nothing ran again');
+});
+
+/** A page whose time passes only when told: nothing is fetched anew in between. */
+async function openWithClock(options) {
+  const page = await browser.page(options);
+  await page.clock.install();
+  await page.goto(shop.ui);
+  await page.getByRole('button', { name: 'Pause' }).waitFor();
+  return page;
+}
+
+/** One refresh, which shows an order that was delivered just before. */
+async function refresh(page, order) {
+  await shop.task(order, '/charge', { order_id: order });
+  const fetched = page.waitForResponse(/\/ui\/live$/);
+  await page.clock.runFor(3000);
+  await fetched;
+}
+
+test('what is live does not get into its reader\'s way', async () => {
+  const page = await openWithClock({ viewport: { width: 390, height: 800 } });
+  const latest = page.getByRole('region', { name: /latest deliveries/ });
+  await refresh(page, 'L-1');
+  await latest.getByRole('link', { name: 'order_id L-1' }).waitFor();
+
+  // Scrolled sideways: the rows change, the table stays where it is.
+  const scrolled = () => latest.evaluate((it) => it.scrollLeft);
+  await latest.evaluate((it) => { it.scrollLeft = 120; });
+  await refresh(page, 'L-2');
+  await latest.getByRole('link', { name: 'order_id L-2' }).waitFor();
+  assert.equal(await scrolled(), 120);
+
+  // A link that has the focus stays, and so do its neighbours; the numbers go on.
+  const row = latest.getByRole('link', { name: 'order_id L-2' });
+  await latest.focus();
+  await page.keyboard.press('Tab');
+  await row.evaluate((it) => { if (it !== document.activeElement) throw new Error('Tab leads elsewhere'); });
+  const before = [await page.locator('#now-says').innerText(), await scrolled()];
+  await refresh(page, 'L-3');
+  await page.waitForFunction((was) => document.querySelector('#now-says').innerText !== was, before[0]);
+  await row.evaluate((it) => { if (it !== document.activeElement) throw new Error('the focus is lost'); });
+  assert.equal(await scrolled(), before[1]);
+  assert.equal(await latest.getByRole('link', { name: 'order_id L-3' }).count(), 0);
+  await page.keyboard.press('Shift+Tab');
+  await refresh(page, 'L-4');
+  await latest.getByRole('link', { name: 'order_id L-3' }).waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
+test('whoever wants to read in peace pauses it, by the keyboard', async () => {
+  const page = await openWithClock();
+  let fetched = 0;
+  page.on('request', (request) => { fetched += request.url().endsWith('/ui/live') ? 1 : 0; });
+  const pause = page.getByRole('button', { name: 'Pause' });
+  await pause.press('Enter');
+  await page.getByText('Paused').waitFor();
+  await isAccessible(page);
+  await page.clock.runFor(30_000);
+  assert.equal(fetched, 0);
+  await pause.press('Enter');
+  await refresh(page, 'L-5');
+  assert.equal(fetched, 1);
 });
 
 test('it works without JavaScript', async () => {
@@ -116,6 +181,10 @@ test('it works behind a path prefix, at the width of a phone', async () => {
     const page = await browser.page({ viewport: { width: 390, height: 800 } });
     await page.goto(proxy.url);
     await fitsItsWindow(page);
+    // What became of a delivery is seen without scrolling, and the words of the picture can be read.
+    const became = await page.locator('#now-latest tr').first().locator('.state').boundingBox();
+    assert.ok(became.x + became.width <= 390, `it ends at ${became.x + became.width} px`);
+    for (const word of await page.locator('.plot text, .scale span').all()) assert.ok((await word.boundingBox()).height >= 11);
     await search(page, 'A-1');
     assert.match(page.url(), /\/tools\/semel\/ui\/records\//);
     await fitsItsWindow(page);

@@ -55,6 +55,32 @@
     addEventListener("pagehide", () => source.close());
   };
 
+  // What is live is fetched anew unless its reader has stopped that, or looks elsewhere.
+  const isPaused = (piece) => piece.querySelector("button[data-pause]")?.getAttribute("aria-pressed") === "true";
+  const pauses = () => {
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("button[data-pause]");
+      if (!button) return;
+      const paused = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(paused));
+      button.previousSibling.textContent = paused ? "Paused " : button.dataset.says;
+    });
+    document.body.addEventListener("htmx:beforeRequest", (event) => {
+      if (event.target.matches(".live") && (isPaused(event.target) || document.hidden)) event.preventDefault();
+    });
+    // Nothing is taken away from under the reader's hands.
+    document.body.addEventListener("htmx:oobBeforeSwap", (event) => {
+      const part = event.detail.target;
+      const selection = getSelection();
+      const selects = !selection.isCollapsed && selection.containsNode(part, true);
+      if (selects || part.contains(document.activeElement)) event.detail.shouldSwap = false;
+    });
+    for (const button of document.querySelectorAll("button[data-pause]")) {
+      button.dataset.says = button.previousSibling.textContent;
+      button.parentElement.hidden = false;
+    }
+  };
+
   // "/" goes to the box that finds things.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -66,6 +92,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     reveal(document);
     for (const body of document.querySelectorAll("tbody[data-stream]")) stream(body);
-    document.body.addEventListener("htmx:afterSwap", (event) => reveal(event.target));
+    pauses();
+    document.body.addEventListener("htmx:oobAfterSwap", (event) => reveal(event.target));
   });
 })();

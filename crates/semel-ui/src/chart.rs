@@ -4,12 +4,13 @@ use crate::Tone;
 use maud::{Markup, html};
 use std::fmt::Write;
 
-const WIDTH: f64 = 1150.0;
-const HEIGHT: f64 = 150.0;
-const LEFT: f64 = 44.0;
-const RIGHT: f64 = 1140.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 126.0;
+/// The room of the areas, in units of their own: they are stretched to whatever room there is. Words stand beside them,
+/// where they keep their size.
+const WIDTH: f64 = 1000.0;
+const HEIGHT: f64 = 100.0;
+
+/// Where the lines are, from the top down, as parts of the scale.
+const LINES: [f64; 3] = [1.0, 0.5, 0.0];
 
 /// The size of the small picture in a tile.
 const SPARK_WIDTH: f64 = 120.0;
@@ -43,7 +44,7 @@ pub struct Series<'a> {
 #[must_use]
 pub fn sparkline(tone: Tone, values: &[f64]) -> Markup {
     let max = round_up(values.iter().copied().fold(0.0, f64::max));
-    let points: Vec<_> = along(values.len(), 0.0, SPARK_WIDTH)
+    let points: Vec<_> = along(values.len(), SPARK_WIDTH)
         .zip(values)
         .map(|(x, value)| (x, SPARK_HEIGHT - 1.0 - value / max * (SPARK_HEIGHT - 2.0)))
         .collect();
@@ -63,18 +64,23 @@ impl Chart<'_> {
         let max = round_up(self.totals().into_iter().fold(0.0, f64::max));
         html! {
             div.card.chart {
-                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(self.label) {
-                    @for part in [0.0, 0.5, 1.0] {
-                        @let y = height(part * max, max);
-                        line.axis x1=(LEFT) x2=(RIGHT) y1=(y) y2=(y) {}
-                        text x=(LEFT - 6.0) y=(y + 4.0) text-anchor="end" { (short(part * max)) (self.unit) }
+                div.plot {
+                    div.scale aria-hidden="true" {
+                        @for part in LINES { span { (short(part * max)) (self.unit) } }
                     }
-                    @for (series, area) in self.series.iter().zip(self.areas(max)) {
-                        path class={ "a-" (series.tone.word()) } d=(area) {}
+                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img" aria-label=(self.label) {
+                        @for part in LINES {
+                            @let y = height(part, 1.0);
+                            line.axis x1="0" x2=(WIDTH) y1=(y) y2=(y) {}
+                        }
+                        @for (series, area) in self.series.iter().zip(self.areas(max)) {
+                            path class={ "a-" (series.tone.word()) } d=(area) {}
+                        }
                     }
-                    @for (place, word) in self.times {
-                        text x=(LEFT + place.clamp(0.0, 1.0) * (RIGHT - LEFT)) y=(HEIGHT - 6.0)
-                            text-anchor=(anchor(*place)) { (word) }
+                    svg.times aria-hidden="true" {
+                        @for (place, word) in self.times {
+                            text x={ (place.clamp(0.0, 1.0) * 100.0) "%" } y="12" text-anchor=(anchor(*place)) { (word) }
+                        }
                     }
                 }
                 div.legend {
@@ -100,7 +106,7 @@ impl Chart<'_> {
             let upper = added(&lower, &series.values);
             lower.resize(upper.len(), 0.0);
             let edge = |values: &[f64]| -> Vec<(f64, f64)> {
-                let places = along(values.len(), LEFT, RIGHT);
+                let places = along(values.len(), WIDTH);
                 places
                     .zip(values)
                     .map(|(x, value)| (x, height(*value, max)))
@@ -124,17 +130,17 @@ fn added(below: &[f64], values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// So many places from `left` to `right`.
-fn along(count: usize, left: f64, right: f64) -> impl Iterator<Item = f64> {
+/// So many places from 0 to `right`.
+fn along(count: usize, right: f64) -> impl Iterator<Item = f64> {
     let gaps = u32::try_from(count.saturating_sub(1))
         .unwrap_or(u32::MAX)
         .max(1);
     (0..u32::try_from(count).unwrap_or(u32::MAX))
-        .map(move |place| left + (right - left) * f64::from(place) / f64::from(gaps))
+        .map(move |place| right * f64::from(place) / f64::from(gaps))
 }
 
 fn height(value: f64, max: f64) -> f64 {
-    BOTTOM - value / max * (BOTTOM - TOP)
+    HEIGHT - value / max * HEIGHT
 }
 
 fn path(points: &[(f64, f64)]) -> String {
@@ -198,8 +204,8 @@ mod tests {
         };
         assert_eq!(chart.totals(), [2.0, 5.0]);
         let areas = chart.areas(5.0);
-        assert_eq!(areas[0], "M44.0,103.2L1140.0,80.4L1140.0,126.0L44.0,126.0Z");
-        assert_eq!(areas[1], "M44.0,80.4L1140.0,12.0L1140.0,80.4L44.0,103.2Z");
+        assert_eq!(areas[0], "M0.0,80.0L1000.0,60.0L1000.0,100.0L0.0,100.0Z");
+        assert_eq!(areas[1], "M0.0,60.0L1000.0,0.0L1000.0,60.0L0.0,80.0Z");
         let html = chart.draw().into_string();
         assert!(html.contains(r#"aria-label="ran and replayed""#) && html.contains(">5/s<"));
     }

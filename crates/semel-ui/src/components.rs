@@ -1,13 +1,15 @@
 //! The parts that screens are made of. Everything that is handed in is escaped.
 
 mod act;
+mod live;
 mod moment;
 mod table;
 mod tile;
 
 pub use act::Act;
+pub use live::{live, part};
 pub use moment::{Moment, timeline};
-pub use table::{Column, table};
+pub use table::{Column, Rows, table};
 pub use tile::{Tile, tiles};
 
 use maud::{Markup, html};
@@ -74,15 +76,6 @@ pub fn copyable_text(label: &str, text: &str) -> Markup {
     }
 }
 
-/// A part of the page that is fetched anew every few seconds, where there is JavaScript. `path` is relative and
-/// answers with the inside alone; `id` names the part.
-#[must_use]
-pub fn live(id: &str, path: &str, seconds: u32, inside: &Markup) -> Markup {
-    html! {
-        div id=(id) hx-get=(path) hx-trigger={ "every " (seconds) "s" } hx-swap="innerHTML" { (inside) }
-    }
-}
-
 /// The inside of a page that says why something was not done, and what to do.
 #[must_use]
 pub fn refused(what: &str, what_to_do: &str, back: &str) -> Markup {
@@ -128,7 +121,8 @@ mod tests {
             facts(&[(MARKUP, text.clone())]),
             copyable(MARKUP),
             copyable_text(MARKUP, MARKUP),
-            live(MARKUP, MARKUP, 1, &text),
+            live(MARKUP, MARKUP, 1, &part(MARKUP, &text)),
+            Rows::live(MARKUP, MARKUP).table(MARKUP, &[], &[]),
             refused(MARKUP, MARKUP, MARKUP),
             tiles(
                 MARKUP,

@@ -3,7 +3,7 @@
 use super::names::{encoded, short};
 use super::screen::{Screen, moment};
 use crate::history::{Dispatch, DispatchResult, HistoryFilter};
-use semel_ui::{Column, Markup, Moment, Tone, empty, html, state, table, timeline};
+use semel_ui::{Column, Markup, Moment, Rows, Tone, html, state, timeline};
 use std::time::Duration;
 
 /// The last deliveries of a resource, or of all.
@@ -17,9 +17,6 @@ pub(super) fn latest(screen: &Screen, resource: Option<&str>, limit: usize) -> V
 
 /// As a table, newest first.
 pub(super) fn rows(screen: &Screen, dispatches: &[Dispatch]) -> Markup {
-    if dispatches.is_empty() {
-        return empty(&html! { "Nothing was delivered yet." });
-    }
     let columns = [
         Column::text("time"),
         Column::text("from"),
@@ -30,7 +27,7 @@ pub(super) fn rows(screen: &Screen, dispatches: &[Dispatch]) -> Markup {
         Column::number("took"),
     ];
     let rows: Vec<_> = dispatches.iter().map(|it| row(screen, it)).collect();
-    table("Deliveries", &columns, &rows)
+    Rows::live("latest-rows", "Nothing was delivered yet.").table("Deliveries", &columns, &rows)
 }
 
 /// What happened to one task, oldest first.

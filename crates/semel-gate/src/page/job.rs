@@ -10,7 +10,7 @@ use crate::redrive::Foreseen;
 use axum::extract::{Form, Path, Query};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use semel_ui::{Act, Markup, Tone, fragment, html, live, note, state};
+use semel_ui::{Act, Markup, Tone, fragment, html, live, note, part, state};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,9 +32,9 @@ pub(super) struct Part {
 pub(super) async fn show(
     screen: Screen,
     Path(id): Path<u64>,
-    Query(part): Query<Part>,
+    Query(asked): Query<Part>,
 ) -> Response {
-    if part.live {
+    if asked.live {
         return progress(&screen, id);
     }
     let Some(job) = screen.state.jobs.get(id) else {
@@ -47,6 +47,7 @@ pub(super) async fn show(
         p.lead { a href=(screen.to("letters")) { "Letters" } " / " (job.kind.word()) }
         h1 { (title(&job)) }
         @if job.is_going() {
+            @let inside = part("progress-says", &inside);
             (live("progress", &screen.to(&format!("letters/jobs/{id}?live=true")), PROGRESS_SECONDS, &inside))
             div.card { (stops(&screen, id).form(&screen.visitor)) }
         } @else {
@@ -61,7 +62,7 @@ fn progress(screen: &Screen, id: u64) -> Response {
     let Some(job) = screen.state.jobs.get(id) else {
         return (StatusCode::NOT_FOUND, [("hx-refresh", "true")]).into_response();
     };
-    let mut response = fragment(&inside(screen, &job));
+    let mut response = fragment(&part("progress-says", &inside(screen, &job)));
     if !job.is_going() {
         let reload = http::HeaderValue::from_static("true");
         response.headers_mut().insert("hx-refresh", reload);

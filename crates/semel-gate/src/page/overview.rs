@@ -13,9 +13,10 @@ use axum::response::Response;
 use semel::clock::Time;
 use semel::protocol::State;
 use semel_ui::{
-    Column, Markup, Tile, Tone, empty, fragment, html, live, note, sparkline, state, table, tiles,
+    Column, Markup, Rows, Tile, Tone, fragment, html, live, note, part, sparkline, state, tiles,
 };
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How often the numbers are fetched anew.
 const LIVE_SECONDS: u32 = 3;
@@ -23,11 +24,12 @@ const LIVE_SECONDS: u32 = 3;
 /// How many deliveries are shown.
 const LATEST_MAX: usize = 20;
 
-const LATEST: [Column<'_>; 6] = [
+const LATEST: [Column<'_>; 7] = [
     Column::text("time (UTC)"),
-    Column::text("route"),
     Column::text("about"),
     Column::text("became"),
+    Column::number("sender heard"),
+    Column::text("route"),
     Column::text("sender"),
     Column::number("took"),
 ];
@@ -51,22 +53,20 @@ pub(super) async fn live_part(screen: Screen) -> Response {
 
 fn inside(screen: &Screen, known: &Known) -> Markup {
     html! {
-        h1 { (headline(known)) }
         @match &screen.state.gate {
             Some(gate) => {
-                (lead(gate))
-                (counted(screen, known))
-                (tiles("Now", &[vec![saved_tile(gate)], store_tiles(screen, known), gate_tiles(gate)].concat()))
+                (part("now-says", &html! { h1 { (headline(known)) } (lead(gate)) (counted(screen, known)) }))
+                (part("now-tiles", &tiles("Now", &[vec![saved_tile(gate)], store_tiles(screen, known), gate_tiles(gate)].concat())))
                 h2 { "Deliveries per second" }
-                (traffic(gate))
+                (part("now-traffic", &traffic(gate)))
                 h2 { "Routes" }
                 (routes::list(screen, gate))
                 h2 { "Latest deliveries" }
                 (latest(screen, gate))
             }
             None => {
-                (counted(screen, known))
-                (tiles("Now", &store_tiles(screen, known)))
+                (part("now-says", &html! { h1 { (headline(known)) } (counted(screen, known)) }))
+                (part("now-tiles", &tiles("Now", &store_tiles(screen, known))))
                 (note(Tone::Busy, &html! {
                     "This page looks at a store without a gate: it has no deliveries, routes or rates to show. Records, \
                      letters and what is in doubt are here; rates are on the page of each gate."
@@ -110,7 +110,9 @@ fn counted(screen: &Screen, known: &Known) -> Markup {
             @match (&known.records, known.counting) {
                 (Some(records), _) => {
                     (count(records.total(), "record", "records")) " in the store, " (as_of(records.at, now))
-                    "; counting them took " (span(records.took)) "."
+                    // Of a few records it is over at once.
+                    @if records.took >= Duration::from_secs(1) { "; counting them took " (span(records.took)) }
+                    "."
                 }
                 (None, Some(count)) => {
                     "The records are being counted: " (number(count)) " so far. Reload to see more."
@@ -265,11 +267,12 @@ fn traffic(gate: &Gate) -> Markup {
 fn latest(screen: &Screen, gate: &Gate) -> Markup {
     let now = screen.now();
     let latest = gate.recent.latest(LATEST_MAX);
-    if latest.is_empty() {
-        return empty(&html! { "Nothing was delivered since this gate started." });
-    }
     let rows: Vec<_> = latest.iter().map(|it| row(screen, it, now)).collect();
-    table("The latest deliveries, the newest first", &LATEST, &rows)
+    Rows::live(
+        "now-latest",
+        "Nothing was delivered since this gate started.",
+    )
+    .table("The latest deliveries, the newest first", &LATEST, &rows)
 }
 
 /// One delivery in a list.
@@ -277,12 +280,10 @@ pub(super) fn row(screen: &Screen, delivery: &RecentDelivery, now: Time) -> Vec<
     let at = delivery.time();
     vec![
         html! { time.mono datetime=(whole(at)) { (clock(at, now)) } },
-        html! { (delivery.route) },
         about(screen, delivery),
-        html! {
-            (state(delivery_tone(delivery.outcome), delivery.outcome))
-            @if let Some(status) = delivery.status { " " small { (status) } }
-        },
+        html! { (state(delivery_tone(delivery.outcome), delivery.outcome)) },
+        html! { @if let Some(status) = delivery.status { (status) } @else { "–" } },
+        html! { (delivery.route) },
         html! { span.mono.names { (sender(delivery)) } },
         html! { (span(delivery.elapsed)) },
     ]

@@ -11,7 +11,7 @@ use crate::settings::{FingerprintRule, Route, Source, Terms};
 use axum::extract::Path;
 use axum::response::Response;
 use semel::key::KeyRule;
-use semel_ui::{Column, Markup, Tone, empty, facts, html, note, table};
+use semel_ui::{Column, Markup, Rows, Tone, empty, facts, html, note, table};
 use std::time::Duration;
 
 const LIST: [Column<'_>; 7] = [
@@ -80,7 +80,7 @@ pub(super) fn list(screen: &Screen, gate: &Gate) -> Markup {
     if rows.is_empty() {
         return empty(&html! { "This gate has no routes." });
     }
-    table("Routes", &LIST, &rows)
+    Rows::live("now-routes", "").table("Routes", &LIST, &rows)
 }
 
 fn line(
