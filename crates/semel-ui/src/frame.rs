@@ -168,8 +168,8 @@ impl Frame<'_> {
             footer {
                 @match (visitor.role, visitor.signed_in) {
                     (Role::View, false) => {}
-                    (Role::View, true) => span { "You may look, not act." },
-                    (Role::Act, true) => span { "You may look and act." },
+                    (Role::View, true) => span { "Signed in: " (visitor.who) ". You may look, not act." },
+                    (Role::Act, true) => span { "Signed in: " (visitor.who) ". You may look and act." },
                     (Role::Act, false) => span { "Whoever uses this machine may look and act." },
                 }
                 @if visitor.signed_in {

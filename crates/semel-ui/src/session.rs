@@ -6,6 +6,7 @@
 
 mod hosts;
 mod keys;
+mod name;
 mod failures;
 mod cookie;
 mod request;
@@ -144,15 +145,13 @@ impl Access {
                 .find_map(|value| self.keys.session(value, (self.now)()));
             session.as_ref().map(|session| session.role)
         })?;
+        let name = session.as_ref().map(keys::Session::name);
         Ok(Visitor {
             role,
             csrf: self.keys.csrf(session.as_ref()),
             signed_in: session.is_some(),
             base,
-            who: match peer {
-                Some(peer) => format!("{} from {peer}", role.word()),
-                None => role.word().into(),
-            },
+            who: name::who(&name.unwrap_or_default(), role, peer),
         })
     }
 

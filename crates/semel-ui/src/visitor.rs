@@ -23,7 +23,8 @@ pub struct Visitor {
     pub signed_in: bool,
     /// The way back to the page's root.
     pub base: Base,
-    /// For the audit: the role and the address that it comes from, `act from 127.0.0.1`.
+    /// For the audit: the name they gave, if any, the role and the address that it comes from:
+    /// `Ada (act from 127.0.0.1)`.
     pub who: String,
 }
 

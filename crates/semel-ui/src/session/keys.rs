@@ -20,9 +20,12 @@ pub(super) struct Keys {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Session {
     pub(super) role: Role,
-    /// When, and a random number: what is signed.
+    /// When, a random number, and a name: what is signed.
     id: String,
 }
+
+/// What stands between the parts of an id.
+const BETWEEN: char = '-';
 
 // === impl Keys ===
 
@@ -63,9 +66,10 @@ impl Keys {
         same.fold(None, |found, (role, same)| found.or(same.then_some(*role)))
     }
 
-    /// A new session, as the cookie has it.
-    pub(super) fn begin(&self, role: Role, now: u64) -> Option<String> {
-        let id = format!("{now}-{}", hex::encode(random::<NONCE_BYTES>()));
+    /// A new session of whoever calls themselves so, as the cookie has it.
+    pub(super) fn begin(&self, role: Role, name: &str, now: u64) -> Option<String> {
+        let (nonce, name) = (hex::encode(random::<NONCE_BYTES>()), hex::encode(name));
+        let id = format!("{now}{BETWEEN}{nonce}{BETWEEN}{name}");
         let mac = mac(self.key(role)?, "session", &id);
         Some(format!("{}.{id}.{mac}", role.word()))
     }
@@ -75,7 +79,7 @@ impl Keys {
         let mut parts = cookie.split('.');
         let (word, id, mac) = (parts.next()?, parts.next()?, parts.next()?);
         let role = Role::ALL.into_iter().find(|role| role.word() == word)?;
-        let began: u64 = id.split('-').next()?.parse().ok()?;
+        let began: u64 = id.split(BETWEEN).next()?.parse().ok()?;
         let lasts = began <= now.saturating_add(SESSION_SECONDS)
             && now < began.saturating_add(SESSION_SECONDS);
         let signed = parts.next().is_none() && is_signed(self.key(role)?, "session", id, mac);
@@ -98,6 +102,17 @@ impl Keys {
             .iter()
             .find(|(of, _)| *of == role)
             .map(|(_, key)| key)
+    }
+}
+
+// === impl Session ===
+
+impl Session {
+    /// What they call themselves; empty if they did not say.
+    pub(super) fn name(&self) -> String {
+        let name = self.id.split(BETWEEN).nth(2).map(hex::decode);
+        let name = name.and_then(Result::ok).map(String::from_utf8);
+        name.and_then(Result::ok).unwrap_or_default()
     }
 }
 
@@ -158,10 +173,11 @@ mod tests {
 
     #[test]
     fn a_session_lasts_its_time_in_every_process() {
-        let cookie = keys().begin(Role::View, 1000).unwrap();
-        let session = |now| keys().session(&cookie, now).map(|it| it.role);
-        assert_eq!(session(1000), Some(Role::View));
-        assert_eq!(session(999 + SESSION_SECONDS), Some(Role::View));
+        let cookie = keys().begin(Role::View, "Ada", 1000).unwrap();
+        let session = |now| keys().session(&cookie, now).map(|it| (it.role, it.name()));
+        let ada = Some((Role::View, "Ada".to_owned()));
+        assert_eq!(session(1000), ada);
+        assert_eq!(session(999 + SESSION_SECONDS), ada);
         assert_eq!(session(1000 + SESSION_SECONDS), None);
         let other = Keys::new(Some("may act"), Some("a new one"), 1);
         assert_eq!(other.session(&cookie, 1000), None);
@@ -178,10 +194,11 @@ mod tests {
 
     #[test]
     fn nothing_of_a_session_can_be_changed() {
-        let cookie = keys().begin(Role::View, 1000).unwrap();
+        let cookie = keys().begin(Role::View, "Ada", 1000).unwrap();
         let forged = [
             cookie.replace("view", "act"),
             cookie.replace("1000-", "2000-"),
+            cookie.replace(&hex::encode("Ada"), &hex::encode("Eve")),
             format!("{cookie}.x"),
             cookie[..cookie.len() - 2].into(),
             cookie.rsplit_once('.').unwrap().0.to_owned() + ".",
@@ -196,7 +213,7 @@ mod tests {
     #[test]
     fn a_form_belongs_to_one_session() {
         let keys = keys();
-        let session = |role| keys.session(&keys.begin(role, 1).unwrap(), 1).unwrap();
+        let session = |role| keys.session(&keys.begin(role, "", 1).unwrap(), 1).unwrap();
         let (one, other) = (session(Role::Act), session(Role::Act));
         let csrf = keys.csrf(Some(&one));
         assert_eq!(csrf, keys.csrf(Some(&one)));

@@ -2,6 +2,7 @@
 
 use super::failures::{BY_ADDRESS_MAX, SECONDS};
 use super::guard::{field, nobody, outside};
+use super::name::{self, NAME_CHARS_MAX};
 use super::{Access, cookie, request};
 use crate::frame::{page_with, see};
 use crate::{Base, Tone, Visitor, note};
@@ -45,8 +46,10 @@ pub(super) async fn sign_in(State(access): State<Arc<Access>>, request: Request)
     let to = way(field(&body, "to"));
     // The right token is always taken: behind a proxy all come from one address, and nobody's guesses lock others out.
     let token = field(&body, "token").unwrap_or_default();
+    let name = name::plain(&field(&body, "name").unwrap_or_default());
     let role = access.keys.role_of(token.trim());
-    let Some((role, session)) = role.and_then(|it| Some((it, access.keys.begin(it, now)?))) else {
+    let Some((role, session)) = role.and_then(|it| Some((it, access.keys.begin(it, &name, now)?)))
+    else {
         if !access.failures().try_once(peer, now) {
             // The failures before it were told: whoever goes on cannot fill the log.
             tracing::debug!(
@@ -60,7 +63,7 @@ pub(super) async fn sign_in(State(access): State<Arc<Access>>, request: Request)
                      gate, or --admin-token of the broker.";
         return form(&access, StatusCode::UNAUTHORIZED, &to, &failed(wrong));
     };
-    tracing::info!(address, role = role.word(), "signed in");
+    tracing::info!(address, role = role.word(), name, "signed in");
     let mut response = see(&Base::default().to(&to));
     let cookie = cookie::set(access.keys.cookie_name(), &session, is_https);
     response.headers_mut().insert(SET_COOKIE, cookie);
@@ -102,6 +105,10 @@ fn form(access: &Access, status: StatusCode, to: &str, says: &Markup) -> Respons
                 label.field {
                     span { "Token" }
                     input type="password" name="token" required autocomplete="current-password" autofocus;
+                }
+                label.field {
+                    span { "Your name, for the audit (optional)" }
+                    input type="text" name="name" maxlength=(NAME_CHARS_MAX) autocomplete="name";
                 }
                 div.bar { button.act { "Sign in" } }
             }

@@ -81,13 +81,20 @@ impl Page {
     }
 
     async fn sign_in(&self, token: &str) -> Told {
-        let form = format!("token={token}&to=deep/er");
+        self.sign_in_as("", token).await
+    }
+
+    async fn sign_in_as(&self, name: &str, token: &str) -> Told {
+        let form = format!("token={token}&name={name}&to=deep/er");
         let request = request(Method::POST, "/ui/sign-in", "http://localhost");
         self.ask(request.body(form.into()).unwrap()).await
     }
 
     async fn signed_in(&self, token: &str) -> Browser {
-        let told = self.sign_in(token).await;
+        self.browser(self.sign_in(token).await).await
+    }
+
+    async fn browser(&self, told: Told) -> Browser {
         assert_eq!(told.status, 303, "{told:?}");
         let cookie = told
             .header(SET_COOKIE)
@@ -223,6 +230,16 @@ async fn whoever_may_act_acts_from_the_page() {
         page.look(&browser, "/ui/deep/er").await.body,
         "act from 127.0.0.1"
     );
+}
+
+#[tokio::test]
+async fn whoever_says_a_name_acts_under_it() {
+    let page = Page::with_tokens();
+    let told = page.sign_in_as("Ada+%28root%29%0a", ACT).await;
+    let browser = page.browser(told).await;
+    let who = page.look(&browser, "/ui/deep/er").await.body;
+    assert_eq!(who, "Ada root (act from 127.0.0.1)");
+    assert_eq!(page.act(&browser, "http://localhost").await.status, 200);
 }
 
 #[tokio::test]
