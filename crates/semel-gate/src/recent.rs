@@ -132,6 +132,15 @@ impl Recent {
         found
     }
 
+    /// The one that a letter keeps.
+    pub(crate) fn of_letter(&self, letter: &LetterId) -> Option<Arc<RecentDelivery>> {
+        let remembered = self.lock();
+        let mut newest = remembered.deliveries.iter().rev();
+        newest
+            .find(|it| it.letter.as_ref() == Some(letter))
+            .cloned()
+    }
+
     /// All that are noted from now on.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<RecentDelivery>> {
         self.live.subscribe()

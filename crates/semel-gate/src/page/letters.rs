@@ -1,16 +1,20 @@
 //! Letters: grouped by route, reason and cause. Chosen groups or letters are tried out first; from there they are
 //! redriven or discarded.
 
-use super::Screen;
 use super::act::{Fields, field};
 use super::format::{as_of, bytes, count, number, shortened, since};
+use super::overview::sender;
+use super::rows::about;
+use super::{Screen, routes};
 use crate::bulk::{self, JobKind, PACE_MAX, Selection};
 use crate::census::{Known, LetterCensus, LetterGroup};
+use crate::label::Label;
 use crate::operate::Refused;
 use axum::extract::{Form, Query};
 use axum::response::Response;
 use semel::clock::Time;
 use semel::letter::{LetterHead, LetterId, Reason};
+use semel::store::StoreExt;
 use semel_ui::{Column, Markup, Tone, empty, html, note, state, table};
 use serde::Deserialize;
 
@@ -20,6 +24,9 @@ const LIST_ITEMS_MAX: usize = 100;
 #[derive(Debug, Deserialize)]
 pub(super) struct Chosen {
     group: Option<String>,
+    /// Whether something was to be tried out, and nothing was ticked.
+    #[serde(default)]
+    none: u8,
 }
 
 const GROUPS: [Column<'_>; 7] = [
@@ -32,10 +39,11 @@ const GROUPS: [Column<'_>; 7] = [
     Column::text("oldest"),
 ];
 
-const LETTERS: [Column<'_>; 5] = [
+const LETTERS: [Column<'_>; 6] = [
     Column::text(""),
+    Column::text("about"),
+    Column::text("sender"),
     Column::text("letter"),
-    Column::text("record"),
     Column::text("kept"),
     Column::number("size"),
 ];
@@ -43,14 +51,14 @@ const LETTERS: [Column<'_>; 5] = [
 pub(super) async fn show(screen: Screen, Query(chosen): Query<Chosen>) -> Response {
     let known = screen.state.census.look_first().await;
     let main = match (&known.letters, &chosen.group) {
-        (Some(letters), Some(group)) => one_group(&screen, letters, group).await,
-        (Some(letters), None) => Ok(groups(&screen, letters, &known)),
+        (Some(letters), Some(group)) => one_group(&screen, letters, group, &chosen).await,
+        (Some(letters), None) => Ok(groups(&screen, letters, &known, &chosen)),
         (None, _) => Ok(html! { h1 { "Letters" } (super::screen::being_counted(&known)) }),
     };
     screen.answer("Letters", "letters", main)
 }
 
-fn groups(screen: &Screen, letters: &LetterCensus, known: &Known) -> Markup {
+fn groups(screen: &Screen, letters: &LetterCensus, known: &Known, chosen: &Chosen) -> Markup {
     let now = screen.now();
     let rows: Vec<_> = letters
         .groups
@@ -69,6 +77,7 @@ fn groups(screen: &Screen, letters: &LetterCensus, known: &Known) -> Markup {
             (empty(&html! { "No letters: every delivery that was acknowledged has succeeded." }))
         } @else {
             form method="post" action=(screen.to("letters/try")) {
+                (choose_all("group", chosen))
                 (table("Letters by route, reason and cause", &GROUPS, &rows))
                 (try_bar(screen, "group"))
             }
@@ -99,15 +108,31 @@ fn group_row(screen: &Screen, group: &LetterGroup, now: Time) -> Vec<Markup> {
     ]
 }
 
-async fn one_group(screen: &Screen, letters: &LetterCensus, id: &str) -> Result<Markup, Refused> {
+/// Above what can be ticked: the box that ticks all, and that nothing was ticked when it was sent.
+fn choose_all(name: &str, chosen: &Chosen) -> Markup {
+    html! {
+        @if chosen.none > 0 {
+            div role="alert" {
+                (note(Tone::Failed, &html! { "Nothing was chosen: tick what you want to try out. Nothing was done." }))
+            }
+        }
+        p.lead hidden { label { input type="checkbox" data-all=(name); " all of these" } }
+    }
+}
+
+async fn one_group(
+    screen: &Screen,
+    letters: &LetterCensus,
+    id: &str,
+    chosen: &Chosen,
+) -> Result<Markup, Refused> {
     let now = screen.now();
     let heads = screen.state.census.letters_of(|it| it == id).await?;
     let group = letters.groups.iter().find(|group| group.id == id);
-    let rows: Vec<_> = heads
-        .iter()
-        .take(LIST_ITEMS_MAX)
-        .map(|head| letter_row(screen, head, now))
-        .collect();
+    let mut rows = Vec::new();
+    for head in heads.iter().take(LIST_ITEMS_MAX) {
+        rows.push(letter_row(screen, head, now).await?);
+    }
     Ok(html! {
         p.lead { a href=(screen.to("letters")) { "Letters" } " / one group" }
         @match group {
@@ -121,7 +146,8 @@ async fn one_group(screen: &Screen, letters: &LetterCensus, id: &str) -> Result<
             (empty(&html! { "All letters of this group are closed by now." }))
         } @else {
             form method="post" action=(screen.to("letters/try")) {
-                p.lead { label { input type="checkbox" data-all="letter"; " all of these" } }
+                (choose_all("letter", chosen))
+                input type="hidden" name="of" value=(id);
                 (table("Letters of this group, the oldest first", &LETTERS, &rows))
                 @if heads.len() > LIST_ITEMS_MAX {
                     p.lead { "The oldest " (LIST_ITEMS_MAX) " of " (number(heads.len() as u64)) ". The whole group is chosen \
@@ -133,23 +159,47 @@ async fn one_group(screen: &Screen, letters: &LetterCensus, id: &str) -> Result<
     })
 }
 
-fn letter_row(screen: &Screen, head: &LetterHead, now: Time) -> Vec<Markup> {
+async fn letter_row(screen: &Screen, head: &LetterHead, now: Time) -> Result<Vec<Markup>, Refused> {
     let id = head.id.to_string();
-    vec![
+    let (about, sender) = kept(screen, head).await?;
+    Ok(vec![
         html! { input type="checkbox" name="letter" value=(id) aria-label={ "choose letter " (id) }; },
-        html! {
-            a href=(screen.to(&format!("letters/{id}"))) { (shortened(&id, 12)) }
-            @if head.redriven { " " small { "redriven before" } }
-        },
         html! {
             @if let Some(key) = head.key {
                 @let key = key.to_string();
-                a href=(screen.to(&format!("records/{key}"))) { (shortened(&key, 15)) }
-            } @else { "it has no key" }
+                a href=(screen.to(&format!("records/{key}"))) {
+                    @if about.is_empty() { (shortened(&key, 15)) } @else { (about) }
+                }
+            } @else { small { "it has no key" } }
+        },
+        html! { span.mono { @if sender.is_empty() { "–" } @else { (sender) } } },
+        html! {
+            a href=(screen.to(&format!("letters/{id}"))) { (shortened(&id, 8)) }
+            @if head.redriven { " " small { "redriven before" } }
         },
         since(head.created_at, now),
         html! { (bytes(head.bytes)) },
-    ]
+    ])
+}
+
+/// What a letter is about, and who sent it: as its delivery is remembered, or as the record of its key says of the first.
+async fn kept(screen: &Screen, head: &LetterHead) -> Result<(String, String), Refused> {
+    let gate = screen.state.gate.as_ref();
+    if let Some(delivery) = gate.and_then(|gate| gate.recent.of_letter(&head.id)) {
+        return Ok((delivery.about(), sender(&delivery)));
+    }
+    let record = match head.key {
+        Some(key) => screen.state.store().look(&key).await?,
+        None => None,
+    };
+    let label = record.as_ref().and_then(|it| Label::read(&it.label));
+    let label = label.unwrap_or_default();
+    let from = [label.source.as_str(), &label.from, &label.id];
+    let from: Vec<_> = from.into_iter().filter(|it| !it.is_empty()).collect();
+    Ok((
+        record.as_ref().map(about).unwrap_or_default(),
+        from.join(" · "),
+    ))
 }
 
 /// Only those who may act get the button; without a gate nothing can be redriven.
@@ -204,10 +254,19 @@ fn begin(screen: &Screen, fields: &[(String, String)]) -> Result<String, Refused
         all.map(|(_, value)| value.clone()).collect()
     };
     let (groups, letters) = (chosen("group"), chosen("letter"));
+    if groups.is_empty() && letters.is_empty() {
+        return Ok(match field(fields, "of") {
+            "" => "letters?none=1".into(),
+            group => format!("letters?group={}&none=1", routes::segment(group)),
+        });
+    }
     let (selection, about) = if groups.is_empty() {
         let letters: Option<Vec<_>> = letters.iter().map(|text| letter_id(text)).collect();
-        let letters = letters.filter(|it| !it.is_empty()).ok_or_else(|| {
-            Refused::mistaken("nothing was chosen", "tick a group or some letters first")
+        let letters = letters.ok_or_else(|| {
+            Refused::mistaken(
+                "this is no letter",
+                "go back, and tick some of those that are shown",
+            )
         })?;
         let about = count(letters.len() as u64, "letter", "letters");
         (Selection::Letters(letters), about)

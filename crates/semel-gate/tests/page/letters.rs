@@ -27,6 +27,48 @@ async fn does(bed: &PageBed, tried: &str, verb: &str, fields: &[(&str, &str)]) -
 }
 
 #[tokio::test]
+async fn a_group_says_what_each_letter_is_about() {
+    let bed = PageBed::new().await;
+    bed.task_heard("t1", "C-1", 422).await.is(200);
+    bed.deliver("t2", "{}").await.is(200);
+    let groups = bed.sees("/ui/letters", "invalid").await;
+    let pages = groups.split(r#"href="letters?group="#).skip(1);
+    let mut seen = String::new();
+    for link in pages {
+        let id = link.split('"').next().unwrap();
+        seen += &bed.look(&format!("/ui/letters?group={id}")).await;
+    }
+    for told in [
+        "order_id C-1",
+        "cloud-tasks · orders · t1",
+        "it has no key",
+        "· t2",
+    ] {
+        assert!(seen.contains(told), "no {told} in {seen}");
+    }
+}
+
+#[tokio::test]
+async fn trying_out_nothing_is_said_where_one_can_choose() {
+    let bed = PageBed::new().await;
+    bed.task_heard("t1", "C-1", 422).await.is(200);
+    bed.sees("/ui/letters", "failed").await;
+    for (of, leads) in [
+        ("", "/ui/letters?none=1"),
+        ("g1", "/ui/letters?group=g1&none=1"),
+    ] {
+        assert_eq!(bed.acts("/ui/letters/try", &[("of", of)]).await, leads);
+    }
+    let page = bed.look("/ui/letters?none=1").await;
+    assert!(
+        page.contains(r#"role="alert""#) && page.contains("Nothing was chosen"),
+        "{page}"
+    );
+    assert!(page.contains(r#"name="group""#), "{page}");
+    assert!(!bed.look("/ui/letters").await.contains("Nothing was chosen"));
+}
+
+#[tokio::test]
 async fn letters_are_grouped_by_route_reason_and_cause() {
     let bed = PageBed::new().await;
     for number in 0..3 {
@@ -164,8 +206,8 @@ async fn some_letters_of_a_group_are_discarded() {
     let again = [("reason", "it has ended")];
     let again = bed.post(&format!("{tried}/stop"), &again).await;
     assert_eq!(again.status, 303);
-    let none = bed.post("/ui/letters/try", &[]).await;
-    assert_eq!(none.status, 400);
+    let odd = bed.post("/ui/letters/try", &[("letter", "x")]).await;
+    assert_eq!(odd.status, 400);
 }
 
 #[tokio::test]
