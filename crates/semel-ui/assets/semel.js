@@ -22,7 +22,10 @@
     setTimeout(() => { button.textContent = said; }, 1500);
   });
 
-  // A box with data-all="NAME" ticks all boxes of that name in its form.
+  // A box with data-all="NAME" ticks all boxes of that name in its form. It is shown where that works.
+  const offer = () => {
+    for (const all of document.querySelectorAll("input[data-all]")) all.closest("[hidden]").hidden = false;
+  };
   document.addEventListener("change", (event) => {
     const all = event.target.closest("input[data-all]");
     if (!all || !all.form) return;
@@ -92,6 +95,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     reveal(document);
     for (const body of document.querySelectorAll("tbody[data-stream]")) stream(body);
+    offer();
     pauses();
     document.body.addEventListener("htmx:oobAfterSwap", (event) => reveal(event.target));
   });

@@ -70,9 +70,16 @@ pub fn copyable(value: &str) -> Markup {
 /// A text in full, in lines as they are, with a button to copy it.
 #[must_use]
 pub fn copyable_text(label: &str, text: &str) -> Markup {
+    copyable_text_and(label, text, &html! {})
+}
+
+/// The same, with what else can be done with it beside the button. One line is broken where it must be.
+#[must_use]
+pub fn copyable_text_and(label: &str, text: &str, more: &Markup) -> Markup {
+    let is_line = !text.contains('\n');
     html! {
-        pre tabindex="0" role="region" aria-label=(label) { (text) }
-        div.bar { button.copy hidden type="button" data-copy=(text) { "Copy" } }
+        pre class=[is_line.then_some("line")] tabindex="0" role="region" aria-label=(label) { (text) }
+        div.bar { button.copy hidden type="button" data-copy=(text) { "Copy" } (more) }
     }
 }
 

@@ -16,8 +16,8 @@ pub use assets::{Asset, assets};
 pub use base::Base;
 pub use chart::{Chart, Series, sparkline};
 pub use components::{
-    Act, Column, Moment, Rows, Tile, Tone, copyable, copyable_text, empty, facts, live, note, part,
-    refused, state, table, tiles, timeline,
+    Act, Column, Moment, Rows, Tile, Tone, copyable, copyable_text, copyable_text_and, empty,
+    facts, live, note, part, refused, state, table, tiles, timeline,
 };
 pub use frame::{Frame, NavItem, Search, fragment, page, page_with, see};
 pub use maud::{Markup, PreEscaped, html};

@@ -34,8 +34,15 @@ pub(super) fn span(duration: Duration) -> String {
         1..10 => tenths(micros / 100_000, "s"),
         10..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
+        7200..172_800 => both(seconds / 3600, "h", seconds / 60 % 60, "min"),
+        _ => both(seconds / 86_400, "d", seconds / 3600 % 24, "h"),
+    }
+}
+
+fn both(whole: u64, unit: &str, rest: u64, smaller: &str) -> String {
+    match rest {
+        0 => format!("{whole} {unit}"),
+        rest => format!("{whole} {unit} {rest} {smaller}"),
     }
 }
 
@@ -122,7 +129,7 @@ mod tests {
             (8_200_000, "8.2 s"),
             (840_000_000, "14 min"),
             (7_500_000_000, "2 h 5 min"),
-            (260_000_000_000, "3 d 0 h"),
+            (260_000_000_000, "3 d"),
         ] {
             assert_eq!(span(Duration::from_micros(micros)), said);
         }

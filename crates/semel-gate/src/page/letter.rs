@@ -159,7 +159,7 @@ fn payload(letter: &Letter) -> Option<String> {
 
 fn body(screen: &Screen, id: &LetterId, stored: &StoredDelivery) -> Markup {
     if !screen.state.shows_bodies(&stored.head.route) {
-        return super::screen::hidden_body(stored.body.len() as u64);
+        return super::screen::hidden_body(screen, stored.body.len() as u64);
     }
     html! {
         @match std::str::from_utf8(&stored.body) {

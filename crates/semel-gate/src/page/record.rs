@@ -172,16 +172,18 @@ impl Work {
             div.two {
                 section {
                     h2 { "What happened (UTC)" }
-                    (timeline::timeline(self.record.as_ref(), &self.deliveries, now))
+                    (timeline::timeline(self.record.as_ref(), &self.deliveries, &self.steps, now))
+                    (self.remembers(screen))
                     (self.steps())
                     (self.acts(now))
                 }
                 section {
-                    @if let Some(record) = &self.record {
-                        (answer::answer(screen, record, self.route()))
-                    }
-                    div.bar {
+                    @let download = html! {
                         a.button href=(screen.to(&format!("records/{}/download", self.key))) { "Download as JSON" }
+                    };
+                    @match self.record.as_ref().and_then(|it| answer::answer(screen, it, self.route(), &download)) {
+                        Some(answer) => (answer),
+                        None => div.bar { (download) },
                     }
                     (self.letters(screen))
                     h2 { "Facts" }
@@ -191,6 +193,19 @@ impl Work {
                     @if let Some(record) = &self.record {
                         (act::forms(screen, &self.key, record))
                     }
+                }
+            }
+        }
+    }
+
+    /// What the timeline cannot show.
+    fn remembers(&self, screen: &Screen) -> Markup {
+        html! {
+            @if screen.state.gate.is_none() {
+                p.lead { "Deliveries are not here: gates remember them, and this page looks at a store without one." }
+            } @else if self.deliveries.is_empty() {
+                p.lead {
+                    "This gate remembers no delivery of it: they came before its memory reaches back, or to another gate."
                 }
             }
         }

@@ -275,10 +275,12 @@ pub(crate) fn trouble(why: &str) -> Markup {
 }
 
 /// Instead of a body that is not shown.
-pub(crate) fn hidden_body(bytes: u64) -> Markup {
+pub(crate) fn hidden_body(screen: &Screen, bytes: u64) -> Markup {
     html! {
         p.lead {
-            (super::format::bytes(bytes)) ", not shown: bodies are shown where the route says " code { "show_bodies = true" }
+            (super::format::bytes(bytes)) ", not shown: "
+            @if screen.state.gate.is_some() { "bodies are shown where the route says " code { "show_bodies = true" } }
+            @else { "start this page with " code { "--show-bodies" } " to see bodies" }
             "."
         }
     }

@@ -4,7 +4,7 @@ use crate::Role;
 use std::net::IpAddr;
 
 /// The longest name, in characters: a record's history has room for little more.
-pub(super) const NAME_CHARS_MAX: usize = 40;
+pub(super) const NAME_CHARS_MAX: usize = 32;
 
 /// Letters that nobody sees.
 const FILLERS: [char; 4] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];

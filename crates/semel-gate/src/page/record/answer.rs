@@ -8,28 +8,35 @@ use http::StatusCode;
 use semel::Outcome;
 use semel::outcome::Body;
 use semel::protocol::{Record, State};
-use semel_ui::{Markup, Tone, copyable_text, html, note};
+use semel_ui::{Markup, Tone, copyable_text_and, html, note};
 use serde_json::value::RawValue;
 
 /// What is shown of a body at the most; the download has all of it.
 const SHOWN_BYTES_MAX: usize = 64 * 1024;
 
-pub(super) fn answer(screen: &Screen, record: &Record, route: &str) -> Markup {
+/// The answer, if there is one, with what can be done with it.
+pub(super) fn answer(
+    screen: &Screen,
+    record: &Record,
+    route: &str,
+    download: &Markup,
+) -> Option<Markup> {
     let title = match record.state {
         State::Succeeded | State::Failed => "The recorded answer",
         State::Running | State::Waiting | State::Parked => "What the last run left behind",
     };
-    let Some(result) = &record.result else {
-        return html! {};
-    };
-    html! {
+    let result = record.result.as_ref()?;
+    Some(html! {
         h2 { (title) }
         @if let Some(hears) = hears(record.state) { p.lead { (hears) } }
         @match Outcome::decode(result) {
-            Ok(outcome) => (whole(screen, &outcome, route)),
-            Err(error) => (note(Tone::Failed, &html! { "It cannot be read: " (error) })),
+            Ok(outcome) => (whole(screen, &outcome, route, download)),
+            Err(error) => {
+                (note(Tone::Failed, &html! { "It cannot be read: " (error) }))
+                div.bar { (download) }
+            },
         }
-    }
+    })
 }
 
 /// What duplicates hear, if it is settled: a client this answer, a broker only that it need not come again.
@@ -37,13 +44,13 @@ const fn hears(state: State) -> Option<&'static str> {
     match state {
         State::Succeeded => Some("A client that asks again hears this answer, and a broker 200."),
         State::Failed => Some(
-            "A client that asks again hears this answer; a broker hears 200, and its delivery is kept as a letter.",
+            "A client that asks again hears this answer; a broker hears 200: the first delivery was kept as a letter.",
         ),
         State::Running | State::Waiting | State::Parked => None,
     }
 }
 
-fn whole(screen: &Screen, outcome: &Outcome, route: &str) -> Markup {
+fn whole(screen: &Screen, outcome: &Outcome, route: &str, download: &Markup) -> Markup {
     let shows = screen.state.shows_bodies(route);
     let headers = outcome.headers.iter();
     let headers = headers.flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
@@ -52,15 +59,15 @@ fn whole(screen: &Screen, outcome: &Outcome, route: &str) -> Markup {
     let head = lines.join("\n");
     match &outcome.body {
         Body::NotKept => html! {
-            (copyable_text("The recorded answer", &head))
+            (copyable_text_and("The recorded answer", &head, download))
             p.lead { "Its body was not kept." }
         },
         Body::Kept(body) if !shows => html! {
-            (copyable_text("The recorded answer", &head))
-            (hidden_body(body.len() as u64))
+            (copyable_text_and("The recorded answer", &head, download))
+            (hidden_body(screen, body.len() as u64))
         },
         Body::Kept(body) => html! {
-            (copyable_text("The recorded answer", &format!("{head}\n\n{}", text(body))))
+            (copyable_text_and("The recorded answer", &format!("{head}\n\n{}", text(body)), download))
         },
     }
 }

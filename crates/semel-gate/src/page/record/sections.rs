@@ -26,13 +26,13 @@ impl Work {
             let kept = match record.state {
                 State::Parked => "until somebody decides".into(),
                 State::Running | State::Succeeded | State::Failed | State::Waiting => {
-                    span(record.expires_at.since(now))
+                    format!("{} left", span(record.expires_at.since(now)))
                 }
             };
             rows.push(("runs", html! { (record.attempts) }));
             rows.push(("ended in doubt", html! { (record.doubts) }));
             rows.push(("fence", html! { code { (record.fence) } }));
-            rows.push(("kept for", html! { (kept) }));
+            rows.push(("kept", html! { (kept) }));
         }
         html! {
             div.card {

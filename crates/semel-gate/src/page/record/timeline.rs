@@ -6,7 +6,7 @@ use crate::page::overview::sender;
 use crate::page::screen::delivery_tone;
 use crate::recent::RecentDelivery;
 use semel::clock::Time;
-use semel::protocol::{Fence, Record, State, Superseded};
+use semel::protocol::{Fence, Record, State, StepRecord, Superseded};
 use semel_ui::{Markup, Moment, Tone, empty, html, timeline as draw};
 use std::sync::Arc;
 
@@ -18,14 +18,16 @@ struct Event {
     about: String,
 }
 
+/// Each thing at the moment when it happened: a delivery that ran something arrives, and is answered after its run.
 pub(super) fn timeline(
     record: Option<&Record>,
     deliveries: &[Arc<RecentDelivery>],
+    steps: &[(String, StepRecord)],
     now: Time,
 ) -> Markup {
-    let mut events: Vec<Event> = deliveries.iter().map(|it| delivered(it)).collect();
+    let mut events: Vec<Event> = deliveries.iter().flat_map(|it| delivered(it)).collect();
     if let Some(record) = record {
-        events.extend(runs(record));
+        events.extend(runs(record, steps));
         events.extend(end(record, now));
     }
     if events.is_empty() {
@@ -40,52 +42,68 @@ pub(super) fn timeline(
                 .about(event.about)
         })
         .collect();
-    html! {
-        (draw(&shown))
-        @if deliveries.is_empty() {
-            p.lead { "This gate remembers no delivery of it: they came before its memory reaches back, or to another gate." }
-        }
-    }
+    draw(&shown)
 }
 
-fn delivered(delivery: &RecentDelivery) -> Event {
-    let heard = delivery
-        .status
-        .map_or_else(String::new, |status| format!(", heard {status}"));
+fn delivered(delivery: &RecentDelivery) -> Vec<Event> {
+    let ended = delivery.time().plus(delivery.elapsed);
+    let tone = delivery_tone(delivery.outcome);
+    let by = sender(delivery);
+    let trace = format!("trace {:032x}", delivery.trace_id);
     let mut about = vec![format!("in {}", span(delivery.elapsed))];
     about.extend(delivery.attempt.map(|it| format!("run {it}")));
     about.extend(delivery.why.as_deref().map(str::to_owned));
-    about.push(format!("trace {:032x}", delivery.trace_id));
-    let what = if delivery.is_end {
-        html! { "The run ended: " b { (delivery.outcome) } }
-    } else {
-        html! { "Delivered by " b { (sender(delivery)) } ": " (delivery.outcome) (heard) }
-    };
-    Event {
-        at: delivery.time(),
-        tone: delivery_tone(delivery.outcome),
+    let event = |at, tone, what, about: &[String]| Event {
+        at,
+        tone,
         what,
         about: about.join(" · "),
+    };
+    if delivery.is_end {
+        let what = html! { "The run ended: " b { (delivery.outcome) } };
+        return vec![event(ended, tone, what, &about)];
     }
+    let heard = html! {
+        (delivery.outcome) @if let Some(status) = delivery.status { ", heard " (status) }
+    };
+    if delivery.fence.is_none() {
+        about.push(trace);
+        let what = html! { "Delivered by " b { (by) } ": " (heard) };
+        return vec![event(delivery.time(), tone, what, &about)];
+    }
+    vec![
+        event(
+            delivery.time(),
+            Tone::Busy,
+            html! { "Delivered by " b { (by) } },
+            &[trace],
+        ),
+        event(
+            ended,
+            tone,
+            html! { "Answered " b { (by) } ": " (heard) },
+            &about,
+        ),
+    ]
 }
 
 /// Each run that was superseded: where and when it began, and how it ended; and where the last one began.
-fn runs(record: &Record) -> Vec<Event> {
+fn runs(record: &Record, steps: &[(String, StepRecord)]) -> Vec<Event> {
     let mut events = Vec::new();
     let mut at = None;
     let by = begun_by(record);
     for (superseded, by) in record.history.iter().zip(&by) {
-        events.push(begun(superseded.fence, by, at));
+        events.push(begun(superseded.fence, by, at, steps));
         events.extend(ended(superseded, by));
         at = Some(superseded.at);
     }
     let last = by.last().map_or("", String::as_str);
-    events.push(begun(record.fence, last, at));
+    events.push(begun(record.fence, last, at, steps));
     events
 }
 
 /// An act may leave the fence as it was, as a keeper's does: it has the time of its own entry.
-fn begun(fence: Fence, by: &str, acted_at: Option<Time>) -> Event {
+fn begun(fence: Fence, by: &str, acted_at: Option<Time>, steps: &[(String, StepRecord)]) -> Event {
     let at = Time(fence.0);
     if is_act(by) {
         return Event {
@@ -99,8 +117,21 @@ fn begun(fence: Fence, by: &str, acted_at: Option<Time>) -> Event {
         at,
         tone: Tone::Ran,
         what: html! { @if by.is_empty() { "A run began" } @else { b { (by) } " began a run" } },
-        about: format!("fence {fence}"),
+        about: [format!("fence {fence}")]
+            .into_iter()
+            .chain(steps.iter().filter(|(_, it)| it.fence == fence).map(step))
+            .collect::<Vec<_>>()
+            .join(" · "),
     }
+}
+
+/// A step that a run began last.
+fn step((name, step): &(String, StepRecord)) -> String {
+    let how = match step.result {
+        Some(_) => "done",
+        None => "begun, and not said to be done",
+    };
+    format!("step {name}: {how}")
 }
 
 fn ended(superseded: &Superseded, by: &str) -> Option<Event> {
