@@ -44,6 +44,8 @@ async fn find_answers_in_a_sentence() {
     let key = bed.key().await.to_string();
     for what in [
         &["--route", "work", "order_id=A-1"][..],
+        &["A-1"],
+        &["order_id=A-1"],
         &["task-A-1"],
         &[&key],
     ] {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod parts;
+mod text;
 
 use crate::operate::Refused;
 use crate::settings::{Route, Source};
@@ -10,11 +11,12 @@ use http::{HeaderMap, HeaderValue};
 use parts::Asked;
 use semel::Key;
 use semel::key::Part;
+pub(crate) use text::{KEYS_LOOKED_MAX, keys_of_text, named_parts};
 
 /// What somebody looks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// A key, the name of a task, the id of a message, event or trace.
+    /// A key, an order or whatever else names work, the name of a task, the id of a message, event or trace.
     pub text: Option<String>,
     /// The route whose rule names the work; needed with parts.
     pub route: Option<String>,
@@ -34,7 +36,7 @@ const PART: &str = "part";
 /// What an API client mostly uses.
 const METHOD_DEFAULT: &str = "POST";
 
-const WHAT_TO_ASK: &str = "ask for `q` (a key, a task's name, the id of a message, event or trace), or for `route` and \
+const WHAT_TO_ASK: &str = "ask for `q` (a key, an order, a task's name, the id of a message, event or trace), or for `route` and \
                            `part=NAME=VALUE`, or for `idempotency_key` and `caller`";
 
 // === impl Question ===
@@ -122,7 +124,9 @@ impl Question {
         routes: impl Iterator<Item = &'a Route> + Clone,
     ) -> Result<Vec<Key>, Refused> {
         if let Some(text) = &self.text {
-            return Ok(text.parse().into_iter().collect());
+            let mut keys = keys_of_text(namespace, routes, text);
+            keys.truncate(KEYS_LOOKED_MAX);
+            return Ok(keys);
         }
         let named = |route: &&Route| self.route.as_ref().is_none_or(|name| *name == route.name);
         let meant: Vec<_> = routes.clone().filter(named).collect();

@@ -36,6 +36,8 @@ async fn work_is_found_by_parts_names_traces_and_its_key() {
         "route=work&part=order_id=A-1",
         "route=work&part=%2Forder_id=A-1",
         &format!("q={key}"),
+        "q=A-1",
+        "q=order_id=A-1",
         "q=t-17",
         &format!("q={task_name}"),
         &format!("q={TRACE}"),

@@ -44,8 +44,8 @@ pub(crate) struct FindArgs {
     /// Ask a store directly instead; the embedded one only while no gate holds it
     #[arg(long, value_name = "URL", conflicts_with = "admin")]
     pub(crate) store: Option<StoreUrl>,
-    /// A key, the name of a task, the id of a message, event or trace; with --route the parts of a key, each as NAME=VALUE:
-    /// order_id=A-1
+    /// An order or whatever else names the work, a key, the name of a task, the id of a message, event or trace; with --route
+    /// the parts of a key, each as NAME=VALUE: order_id=A-1
     #[arg(value_name = "WHAT", required_unless_present = "idempotency_key")]
     pub(crate) what: Vec<String>,
     /// The namespace of the library or of Python: --route is then the name of a function, the parts are in the order of its

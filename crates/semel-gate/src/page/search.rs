@@ -6,11 +6,8 @@ use super::format::shortened;
 use super::letters::letter_id;
 use super::rows::Row;
 use super::screen::tone;
-use crate::find::Question;
-use crate::gate::Gate;
-use crate::label::part_name;
+use crate::find::{self, KEYS_LOOKED_MAX, Question, named_parts};
 use crate::operate::Refused;
-use crate::settings::Route;
 use axum::extract::Query;
 use axum::response::Response;
 use semel::Key;
@@ -25,9 +22,6 @@ const TEXT_BYTES_MAX: usize = 2048;
 
 /// How many hits are shown.
 const HITS_MAX: usize = 100;
-
-/// How many records are looked for: what a text may stand for grows with the routes and their parts.
-const RECORDS_LOOKED_MAX: usize = 256;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Asked {
@@ -82,8 +76,8 @@ pub(super) async fn show(screen: Screen, Query(asked): Query<Asked>) -> Response
 async fn find(screen: &Screen, text: &str) -> Result<Found, Refused> {
     let mut found = Found::default();
     let mut candidates = candidates(screen, text);
-    found.keys_left = candidates.len() > RECORDS_LOOKED_MAX;
-    candidates.truncate(RECORDS_LOOKED_MAX);
+    found.keys_left = candidates.len() > KEYS_LOOKED_MAX;
+    candidates.truncate(KEYS_LOOKED_MAX);
     for key in &candidates {
         if is_known(screen, key).await? {
             found.add(*key);
@@ -111,60 +105,18 @@ async fn find(screen: &Screen, text: &str) -> Result<Found, Refused> {
     Ok(found)
 }
 
-/// The keys that the text may stand for: itself, or what every route makes of it as its rule's only part; or of several
-/// parts, when it is written `name=value name=value`.
+/// The keys that the text may stand for.
 fn candidates(screen: &Screen, text: &str) -> Vec<Key> {
-    if let Ok(key) = text.parse() {
-        return vec![key];
-    }
-    let Some(gate) = &screen.state.gate else {
-        return without_rules(screen, text);
-    };
-    let (named, client) = (named_parts(text.split_whitespace()), client(text));
-    let mut keys = Vec::new();
-    for route in &gate.routes {
-        let parts = only_parts(&route.settings, text);
-        for parts in parts.into_iter().chain(named.clone()) {
-            keys.extend(keys_of(
-                gate,
-                &route.settings,
-                Question {
-                    parts,
-                    ..Question::default()
-                },
-            ));
+    match &screen.state.gate {
+        Some(gate) => {
+            let routes = gate.settings.routes.iter();
+            find::keys_of_text(&gate.settings.namespace, routes, text)
         }
-        if let Some(client) = &client {
-            keys.extend(keys_of(gate, &route.settings, client.clone()));
-        }
+        None => match text.parse() {
+            Ok(key) => vec![key],
+            Err(_) => without_rules(screen, text),
+        },
     }
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
-/// A client's key with whose it is: `key-1 caller=mobile-2`, and by which `method=`, if not by POST.
-fn client(text: &str) -> Option<Question> {
-    let (sent, facts) = text.split_once(" caller=")?;
-    let (caller, method) = match facts.rsplit_once(" method=") {
-        Some((caller, method)) => (caller, Some(method.to_owned())),
-        None => (facts, None),
-    };
-    Some(Question {
-        idempotency_key: Some(sent.trim().to_owned()),
-        caller: Some(caller.to_owned()),
-        method,
-        ..Question::default()
-    })
-}
-
-/// Parts that are all written `name=value`.
-fn named_parts<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<(String, String)>> {
-    let pair = |word: &str| {
-        let (name, value) = word.split_once('=')?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    words.map(pair).collect()
 }
 
 /// The keys of `route name=value`, as the library and Python name their work.
@@ -179,30 +131,6 @@ fn without_rules(screen: &Screen, text: &str) -> Vec<Key> {
     question
         .keys_unruled(&screen.state.namespace)
         .unwrap_or_default()
-}
-
-/// The text as the only part of each of the route's rules that have one.
-fn only_parts(route: &Route, text: &str) -> Vec<Vec<(String, String)>> {
-    let mut all = Vec::new();
-    for source in &route.sources {
-        if let [part] = route.terms(*source).key.parts() {
-            let parts = vec![(part_name(part).to_owned(), text.to_owned())];
-            if !all.contains(&parts) {
-                all.push(parts);
-            }
-        }
-    }
-    all
-}
-
-fn keys_of(gate: &Gate, route: &Route, question: Question) -> Vec<Key> {
-    let question = Question {
-        route: Some(route.name.clone()),
-        ..question
-    };
-    let keys = question.keys(&gate.settings.namespace, std::iter::once(route));
-    // Parts of other rules, or of a caller whom nobody named, lead nowhere.
-    keys.unwrap_or_default()
 }
 
 async fn is_known(screen: &Screen, key: &Key) -> Result<bool, Refused> {
@@ -265,7 +193,7 @@ async fn hits(screen: &Screen, text: &str, found: &Found) -> Result<Markup, Refu
 /// There are more routes than one search looks at.
 fn keys_left() -> Markup {
     html! {
-        p { "It may stand for more keys than one search looks for (" (RECORDS_LOOKED_MAX) "): ask for one route, "
+        p { "It may stand for more keys than one search looks for (" (KEYS_LOOKED_MAX) "): ask for one route, "
             code { "semel find --route NAME PART=VALUE" } "." }
     }
 }

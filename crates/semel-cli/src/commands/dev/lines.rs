@@ -140,7 +140,7 @@ Each is delivered twice and takes effect once:
   curl -s {broker}/_semel/history
 {look}
 Google's clients:   semel broker snippets
-What became of it:  semel find --admin http://{admin} --idempotency-key key-1
+What became of it:  semel find --admin http://{admin} A-1
 Live, elsewhere:    semel watch --admin http://{admin}
 Metrics:            curl -s {admin}/metrics
 Ctrl-C ends it; what it remembered goes with it.
