@@ -3,42 +3,20 @@
 //! A turn whose answer was lost needs no care of its own: the next turn reads, and `decide` finds the same owner or fence
 //! there. A commit that arrives late fails its condition.
 
-use crate::belief::{Beliefs, Believed};
+use crate::belief::Beliefs;
 use crate::client::{Client, Failure};
+use crate::forget::{delete_steps, is_husk};
 use crate::index;
-use crate::names::{Collection, steps_of};
 use crate::parts::{Kept, Parts, Placed};
-use crate::proto::{Document, Write};
-use crate::query;
-use crate::record_document::{Stored, read_record, read_step, record_fields, step_fields};
+use crate::proto::Write;
+use crate::record_document::{record_fields, step_fields};
+use crate::snapshot::Snapshot;
 use crate::turn::Turns;
-use crate::writes::{Version, delete, replace, verify};
-use bytes::Bytes;
+use crate::writes::{delete, replace, verify};
 use semel::clock::Time;
-use semel::protocol::{
-    Answer, Claimed, Decision, Fence, Held, Lease, Operation, Record, State, StepRecord, decide,
-};
+use semel::protocol::{Answer, Claimed, Decision, Held, Lease, Operation};
 use semel::{Error, Key};
 use std::time::Duration;
-
-/// How many steps of a forgotten incarnation are deleted at a time.
-const STEPS_MAX: u32 = 300;
-
-/// A document that was read.
-#[derive(Debug)]
-struct Found<T> {
-    value: T,
-    parts: Option<Parts>,
-    version: Version,
-}
-
-/// What an operation is decided by: the record of its key and the step that it names, at one moment.
-#[derive(Debug)]
-struct Snapshot {
-    record: Option<Found<Record>>,
-    step: Option<Found<StepRecord>>,
-    now: Time,
-}
 
 /// Does one operation. The first turn begins with what is believed, the others read.
 pub(crate) async fn apply(
@@ -188,116 +166,4 @@ async fn renew(
         Held::Applied(_) => Ok(()),
         Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => Err(Failure::Overtaken),
     }
-}
-
-/// Whether it is what forgetting leaves: an earlier turn may have come that far, and no further. Nobody can begin a step of a
-/// record that waits, and whoever claims it once it has expired begins anew.
-fn is_husk(record: &Record, now: Time) -> bool {
-    record.state == State::Waiting && record.expired(now)
-}
-
-/// What ends with an incarnation that an operator ended. No run of it can write another step.
-async fn delete_steps(
-    client: &Client,
-    key: &Key,
-    born: Fence,
-    turns: &Turns<'_>,
-) -> Result<(), Failure> {
-    let first = client
-        .names
-        .document(Collection::Steps, &steps_of(key, born));
-    loop {
-        let steps = query::beginning_with(client, Collection::Steps, &first, &[], STEPS_MAX);
-        let rows = client.query(steps, turns.within()).await?;
-        let Some(full) = u32::try_from(rows.documents.len())
-            .ok()
-            .filter(|it| *it > 0)
-        else {
-            return Ok(());
-        };
-        let deletes = rows.documents.into_iter().map(|it| delete(it.name, None));
-        client.commit(deletes.collect(), turns.within()).await?;
-        if full < STEPS_MAX {
-            return Ok(());
-        }
-    }
-}
-
-// === impl Snapshot ===
-
-impl Snapshot {
-    fn believed((record, now): (Option<Believed>, Time)) -> Self {
-        let record = record.map(|it| Found {
-            value: it.record,
-            parts: it.parts,
-            version: it.version,
-        });
-        Self {
-            record,
-            step: None,
-            now,
-        }
-    }
-
-    async fn read(
-        client: &Client,
-        operation: &Operation,
-        key: &Key,
-        turns: &Turns<'_>,
-    ) -> Result<Self, Failure> {
-        let step = operation.step();
-        let mut names = vec![client.names.record(key)];
-        names.extend(step.map(|(lease, name)| client.names.step(key, lease.born, name)));
-        let seen = client.read(names, turns.within()).await?;
-        let mut documents = seen.documents.into_iter();
-        let mut next = || documents.next().flatten();
-        let (record, step) = (next(), next());
-        Ok(Self {
-            record: Found::of(client, record, read_record, |it| &mut it.result, turns).await?,
-            step: Found::of(client, step, read_step, |it| &mut it.result, turns).await?,
-            now: seen.now,
-        })
-    }
-
-    fn decide(&self, operation: &Operation) -> Decision {
-        let record = self.record.as_ref().map(|it| &it.value);
-        let step = self.step.as_ref().map(|it| &it.value);
-        decide(record, step, operation, self.now)
-    }
-}
-
-// === impl Found ===
-
-impl<T> Found<T> {
-    /// What a document says, its bytes included wherever they are.
-    async fn of(
-        client: &Client,
-        document: Option<Document>,
-        read: fn(&Document) -> Result<Stored<T>, Error>,
-        bytes: fn(&mut T) -> &mut Option<Bytes>,
-        turns: &Turns<'_>,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(document) = document else {
-            return Ok(None);
-        };
-        let Stored { mut value, parts } = read(&document)?;
-        if let Some(parts) = &parts {
-            *bytes(&mut value) = Some(parts.fetch(client, turns.within()).await?);
-        }
-        Ok(Some(Self {
-            value,
-            parts,
-            version: version(&document)?,
-        }))
-    }
-}
-
-/// When the document last changed.
-pub(crate) fn version(document: &Document) -> Result<Version, Error> {
-    document.update_time.ok_or_else(|| {
-        Error::corrupt(format!(
-            "Firestore told no version of {}; stop and look what answers there",
-            document.name
-        ))
-    })
 }

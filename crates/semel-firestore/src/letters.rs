@@ -1,12 +1,12 @@
 //! Letters: read, decide, commit, as records are.
 
-use crate::apply::version;
 use crate::client::{Client, Failure};
 use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
 use crate::list::document_after;
 use crate::names::Collection;
 use crate::parts::{Kept, Parts, Placed};
 use crate::query;
+use crate::snapshot::version;
 use crate::turn::Turns;
 use crate::value::{int, reference};
 use crate::writes::{Version, replace};

@@ -29,6 +29,8 @@
 mod settings;
 mod store;
 mod apply;
+mod snapshot;
+mod forget;
 mod turn;
 mod belief;
 mod steps;
