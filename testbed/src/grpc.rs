@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::pin::Pin;
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -13,8 +14,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_stream::{Stream, StreamExt};
 
-type Body = StreamBody<tokio_stream::Iter<std::vec::IntoIter<Result<Frame<Bytes>, Infallible>>>>;
+type Frames = dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send;
+
+type Body = StreamBody<Pin<Box<Frames>>>;
 
 /// A call with all of its messages.
 #[derive(Clone, Debug)]
@@ -34,8 +38,8 @@ pub struct GrpcAnswer {
     pub headers: HeaderMap,
     /// Its messages, each in its frame.
     pub body: Bytes,
-    /// What comes last.
-    pub trailers: HeaderMap,
+    /// What comes last; none where the answer never ends.
+    pub trailers: Option<HeaderMap>,
 }
 
 /// Hands calls on to a server without TLS.
@@ -95,17 +99,18 @@ impl GrpcAnswer {
         Ok(Self {
             headers,
             body: Bytes::new(),
-            trailers: HeaderMap::new(),
+            trailers: Some(HeaderMap::new()),
         })
     }
 
     /// Whether its status is not OK.
     #[must_use]
     pub fn is_refused(&self) -> bool {
+        let last = self.trailers.as_ref();
         let status = self
             .headers
             .get("grpc-status")
-            .or_else(|| self.trailers.get("grpc-status"));
+            .or_else(|| last?.get("grpc-status"));
         status.is_some_and(|status| status != "0")
     }
 
@@ -114,10 +119,16 @@ impl GrpcAnswer {
         if !self.body.is_empty() {
             frames.push(Ok(Frame::data(self.body)));
         }
-        if !self.trailers.is_empty() {
-            frames.push(Ok(Frame::trailers(self.trailers)));
+        let never_ends = self.trailers.is_none();
+        if let Some(trailers) = self.trailers.filter(|it| !it.is_empty()) {
+            frames.push(Ok(Frame::trailers(trailers)));
         }
-        let mut response = Response::new(StreamBody::new(tokio_stream::iter(frames)));
+        let frames = tokio_stream::iter(frames);
+        let body: Body = match never_ends {
+            true => StreamBody::new(Box::pin(frames.chain(tokio_stream::pending()))),
+            false => StreamBody::new(Box::pin(frames)),
+        };
+        let mut response = Response::new(body);
         *response.headers_mut() = self.headers;
         Ok(response)
     }
@@ -157,7 +168,7 @@ impl GrpcForwarder {
         Ok(GrpcAnswer {
             headers: parts.headers,
             body: body.to_bytes(),
-            trailers,
+            trailers: Some(trailers),
         })
     }
 }

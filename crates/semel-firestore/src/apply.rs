@@ -7,7 +7,7 @@ use crate::belief::Beliefs;
 use crate::client::{Client, Failure};
 use crate::forget::{delete_steps, is_husk};
 use crate::index;
-use crate::parts::{Kept, Parts, Placed};
+use crate::parts::{Parts, Placed};
 use crate::proto::Write;
 use crate::record_document::{record_fields, step_fields};
 use crate::snapshot::Snapshot;
@@ -26,20 +26,10 @@ pub(crate) async fn apply(
     timeout: Duration,
 ) -> Result<Answer, Error> {
     let mut turns = Turns::new(client, timeout);
-    let mut kept = None;
     let believed = beliefs.and_then(|it| it.for_operation(client, operation));
     let mut believed = believed.map(Snapshot::believed);
     loop {
-        match turn(
-            client,
-            beliefs,
-            operation,
-            believed.take(),
-            &turns,
-            &mut kept,
-        )
-        .await
-        {
+        match turn(client, beliefs, operation, believed.take(), &mut turns).await {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
             Err(failure) => {
@@ -58,8 +48,7 @@ async fn turn(
     beliefs: Option<&Beliefs>,
     operation: &Operation,
     believed: Option<Snapshot>,
-    turns: &Turns<'_>,
-    kept: &mut Kept,
+    turns: &mut Turns<'_>,
 ) -> Result<Option<Answer>, Failure> {
     let Some(key) = operation.key() else {
         return ready(client, turns).await.map(Some);
@@ -74,7 +63,7 @@ async fn turn(
         record.remember(decision.superseded.take());
     }
     if decision.write.is_some() || decision.step.is_some() {
-        let (writes, parts) = writes(client, operation, key, &seen, &decision, turns, kept).await?;
+        let (writes, parts) = writes(client, operation, key, &seen, &decision, turns).await?;
         let committed = client.commit(writes, turns.within()).await?;
         if let (Some(beliefs), Some(record)) = (beliefs, &decision.write) {
             beliefs.note(key, record, parts, &committed);
@@ -97,9 +86,11 @@ async fn turn(
 }
 
 /// Whether the database takes writes: deleting what is not there is one, and leaves nothing.
-async fn ready(client: &Client, turns: &Turns<'_>) -> Result<Answer, Failure> {
+async fn ready(client: &Client, turns: &mut Turns<'_>) -> Result<Answer, Failure> {
     let nothing = delete(client.names.nothing(), None);
-    client.commit(vec![nothing], turns.within()).await?;
+    let written = client.commit(vec![nothing], turns.within()).await;
+    // It has no condition that another's write could break: what is refused is refused for good.
+    written.map_err(Failure::of_a_read)?;
     Ok(Answer::Ready)
 }
 
@@ -110,8 +101,7 @@ async fn writes(
     key: &Key,
     seen: &Snapshot,
     decision: &Decision,
-    turns: &Turns<'_>,
-    kept: &mut Kept,
+    turns: &mut Turns<'_>,
 ) -> Result<(Vec<Write>, Option<Parts>), Failure> {
     let mut writes = Vec::new();
     let mut named = None;
@@ -119,7 +109,7 @@ async fn writes(
     let was = seen.record.as_ref();
     if let Some(record) = &decision.write {
         let old = was.map(|was| (was.value.result.as_ref(), was.parts.as_ref()));
-        let parts = Placed::of(client, &name, record.result.as_ref(), old, turns, kept).await?;
+        let parts = Placed::of(client, &name, record.result.as_ref(), old, turns).await?;
         let fields = record_fields(record, parts.now.as_ref());
         writes.push(replace(name, fields, was.map(|was| was.version)));
         writes.extend(parts.removed);
@@ -132,7 +122,7 @@ async fn writes(
         let name = client.names.step(key, lease.born, step_name);
         let was = seen.step.as_ref();
         let old = was.map(|was| (was.value.result.as_ref(), was.parts.as_ref()));
-        let parts = Placed::of(client, &name, step.result.as_ref(), old, turns, kept).await?;
+        let parts = Placed::of(client, &name, step.result.as_ref(), old, turns).await?;
         let fields = step_fields(step_name, step, parts.now.as_ref());
         writes.push(replace(name, fields, was.map(|was| was.version)));
         writes.extend(parts.removed);
@@ -159,7 +149,7 @@ async fn renew(
     client: &Client,
     beliefs: Option<&Beliefs>,
     renewal: &Operation,
-    turns: &Turns<'_>,
+    turns: &mut Turns<'_>,
 ) -> Result<(), Failure> {
     let renewed = Box::pin(apply(client, beliefs, renewal, turns.within())).await?;
     match renewed.held()? {

@@ -1,6 +1,6 @@
 //! The calls to Firestore: each one request, with its token and its deadline, told apart only where they fail.
 
-use crate::channel::{self, Place};
+use crate::channel::{Connection, Place};
 use crate::names::Names;
 use crate::proto::batch_get_documents_response::Result as Got;
 use crate::proto::firestore_client::FirestoreClient;
@@ -11,18 +11,24 @@ use crate::proto::{
 };
 use crate::server_clock::ServerClock;
 use crate::settings::FirestoreSettings;
-use crate::token::Tokens;
+use crate::token::{Token, Tokens};
 use crate::value::time;
 use crate::writes::{Version, mask};
 use semel::Error;
 use semel::clock::Time;
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
+
+/// What is said of a call that was not answered in its time.
+const SILENCE: &str = "no answer in time";
+
+type Grpc = FirestoreClient<Channel>;
 
 /// Speaks to one database.
 #[derive(Debug)]
@@ -30,7 +36,7 @@ pub(crate) struct Client {
     pub(crate) names: Names,
     pub(crate) place: Place,
     pub(crate) clock: ServerClock,
-    grpc: FirestoreClient<Channel>,
+    connection: Connection,
     tokens: Tokens,
     /// `database=…`, by which Google routes a request.
     routing: MetadataValue<Ascii>,
@@ -75,6 +81,8 @@ pub(crate) enum Failure {
     Torn,
     /// What was granted is lost again already.
     Overtaken,
+    /// There is no token, so nothing was sent.
+    NoToken(Error),
     /// There is nothing to try again.
     Final(Error),
 }
@@ -89,7 +97,7 @@ impl Client {
         Ok(Self {
             place: Place::new(settings),
             clock: ServerClock::default(),
-            grpc: FirestoreClient::new(channel::open(settings)?),
+            connection: Connection::new(settings)?,
             tokens,
             routing: routing.parse().map_err(|_| {
                 Error::invalid(
@@ -118,18 +126,19 @@ impl Client {
             documents: names.clone(),
             mask: (!fields.is_empty()).then(|| mask(fields)),
         };
-        let request = self.request(request, within).await?;
-        let asked = Instant::now();
-        let refused = |status| Failure::Refused(Call::Read, status);
-        let answered = self.grpc.clone().batch_get_documents(request).await;
-        let mut stream = answered.map_err(refused)?.into_inner();
-        let (mut found, mut read_time) = (HashMap::new(), None);
-        while let Some(one) = stream.message().await.map_err(refused)? {
-            read_time = one.read_time.or(read_time);
-            if let Some(Got::Found(document)) = one.result {
-                found.insert(document.name.clone(), document);
+        let make = async |mut grpc: Grpc, request| {
+            let mut stream = grpc.batch_get_documents(request).await?.into_inner();
+            let (mut found, mut read_time) = (HashMap::new(), None);
+            while let Some(one) = stream.message().await? {
+                read_time = one.read_time.or(read_time);
+                if let Some(Got::Found(document)) = one.result {
+                    found.insert(document.name.clone(), document);
+                }
             }
-        }
+            Ok((found, read_time))
+        };
+        let answered = self.call(Call::Read, request, within, make).await?;
+        let ((mut found, read_time), asked) = answered;
         let documents = names.iter().map(|name| found.remove(name)).collect();
         let now = self.clock.told(time(read_time.as_ref())?, asked);
         Ok(Seen { documents, now })
@@ -145,10 +154,8 @@ impl Client {
             database: self.names.database.clone(),
             writes,
         };
-        let request = self.request(request, within).await?;
-        let asked = Instant::now();
-        let committed = self.grpc.clone().commit(request).await;
-        let committed = committed.map_err(|it| Failure::Refused(Call::Commit, it))?;
+        let make = async |mut grpc: Grpc, request| grpc.commit(request).await;
+        let (committed, asked) = self.call(Call::Commit, request, within, make).await?;
         let committed = committed.into_inner();
         Ok(Committed {
             at: self
@@ -172,16 +179,17 @@ impl Client {
             parent: self.names.root(),
             query_type: Some(QueryType::StructuredQuery(query)),
         };
-        let request = self.request(request, within).await?;
-        let asked = Instant::now();
-        let refused = |status| Failure::Refused(Call::Read, status);
-        let answered = self.grpc.clone().run_query(request).await;
-        let mut stream = answered.map_err(refused)?.into_inner();
-        let (mut documents, mut read_time) = (Vec::new(), None);
-        while let Some(row) = stream.message().await.map_err(refused)? {
-            read_time = row.read_time.or(read_time);
-            documents.extend(row.document);
-        }
+        let make = async |mut grpc: Grpc, request| {
+            let mut stream = grpc.run_query(request).await?.into_inner();
+            let (mut documents, mut read_time) = (Vec::new(), None);
+            while let Some(row) = stream.message().await? {
+                read_time = row.read_time.or(read_time);
+                documents.extend(row.document);
+            }
+            Ok((documents, read_time))
+        };
+        let answered = self.call(Call::Read, request, within, make).await?;
+        let ((documents, read_time), asked) = answered;
         let now = self.clock.told(time(read_time.as_ref())?, asked);
         Ok(Rows { documents, now })
     }
@@ -199,38 +207,105 @@ impl Client {
             database: self.names.database.clone(),
             writes,
         };
-        let request = self.request(request, within).await?;
-        let written = self.grpc.clone().batch_write(request).await;
-        let written = written.map_err(|it| Failure::Refused(Call::Read, it))?;
+        let make = async |mut grpc: Grpc, request| grpc.batch_write(request).await;
+        let (written, _) = self.call(Call::Read, request, within, make).await?;
         let made = written.get_ref().status.iter().filter(|it| it.code == 0);
         Ok(made.count() as u64)
-    }
-
-    /// The next request asks for a new token.
-    pub(crate) fn forget_token(&self) {
-        self.tokens.forget();
     }
 
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    async fn request<T>(&self, message: T, within: Duration) -> Result<Request<T>, Failure> {
+    /// Makes one call, from its token to the end of its answer, within this time; and says when it was asked.
+    async fn call<M, T, F>(
+        &self,
+        call: Call,
+        message: M,
+        within: Duration,
+        make: impl FnOnce(Grpc, Request<M>) -> F,
+    ) -> Result<(T, Instant), Failure>
+    where
+        F: Future<Output = Result<T, Status>>,
+    {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        let until = Instant::now() + within;
+        let token = timeout_at(until, self.tokens.current()).await;
+        let token = token.unwrap_or_else(|_| Err(no_token_in_time()));
+        let token = token.map_err(Failure::NoToken)?;
+        let request = self.request(message, &token, until);
+        let asked = Instant::now();
+        let used = self.connection.current();
+        let answered = timeout_at(until, make(used.grpc(), request)).await;
+        match answered.unwrap_or_else(|_| Err(Status::deadline_exceeded(SILENCE))) {
+            Ok(answer) => Ok((answer, asked)),
+            Err(status) => {
+                if is_silence(&status) {
+                    // The way there may be gone, and nobody has told us.
+                    self.connection.replace(&used);
+                }
+                if status.code() == Code::Unauthenticated {
+                    self.tokens.forget(&token);
+                }
+                Err(Failure::Refused(call, status))
+            }
+        }
+    }
+
+    fn request<M>(&self, message: M, token: &Token, until: Instant) -> Request<M> {
         let mut request = Request::new(message);
-        request.set_timeout(within);
+        request.set_timeout(until.duration_since(Instant::now()));
         let metadata = request.metadata_mut();
         metadata.insert("x-goog-request-params", self.routing.clone());
-        let token = self.tokens.current().await?;
-        metadata.insert("authorization", token.bearer);
-        if let Some(project) = token.quota_project {
-            metadata.insert("x-goog-user-project", project);
+        metadata.insert("authorization", token.bearer.clone());
+        if let Some(project) = &token.quota_project {
+            metadata.insert("x-goog-user-project", project.clone());
         }
-        Ok(request)
+        request
     }
 }
 
+/// Whether a call was not answered, as far as we can tell.
+pub(crate) fn is_silence(status: &Status) -> bool {
+    matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled)
+}
+
+fn no_token_in_time() -> Error {
+    Error::unavailable(
+        "no token for Firestore came in time; nothing was sent without one, a retry is safe",
+    )
+}
+
 // === impl Failure ===
+
+impl Failure {
+    /// The same of a commit that leaves nothing and asks for nothing.
+    pub(crate) fn of_a_read(self) -> Self {
+        match self {
+            Self::Refused(_, status) => Self::Refused(Call::Read, status),
+            Self::Torn | Self::Overtaken | Self::NoToken(_) | Self::Final(_) => self,
+        }
+    }
+
+    /// Whether it is a commit of which nobody knows whether it was made.
+    pub(crate) fn may_have_written(&self) -> bool {
+        match self {
+            Self::Refused(Call::Commit, status) => matches!(
+                status.code(),
+                Code::Unavailable
+                    | Code::DeadlineExceeded
+                    | Code::Cancelled
+                    | Code::Internal
+                    | Code::Unknown
+            ),
+            Self::Refused(Call::Read, _)
+            | Self::Torn
+            | Self::Overtaken
+            | Self::NoToken(_)
+            | Self::Final(_) => false,
+        }
+    }
+}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {

@@ -22,6 +22,15 @@ pub(crate) enum Next {
     Stop(Error),
 }
 
+/// What is known of the tries before the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Earlier {
+    /// Nothing was written by them.
+    Nothing,
+    /// One of them may have been made.
+    Unknown,
+}
+
 pub(crate) fn judge(call: Call, status: &Status, place: &Place) -> Next {
     if let Some(error) = lasting_tls_failure(status, place) {
         return Next::Stop(error);
@@ -95,7 +104,7 @@ pub(crate) fn refusal(status: &Status, place: &Place) -> Error {
         ),
         Code::Unauthenticated => denied("it does not accept our token: look at the credentials"),
         Code::InvalidArgument if is_about_size(status) => Error::invalid(format!(
-            "{place}: a document is over its limit of 1 MiB ({said}); nothing was written, keep less of it before you retry"
+            "{place}: a document is over its limit of 1 MiB, or all that is written at once is over that of a request ({said}); nothing was written, keep less of it before you retry"
         )),
         Code::InvalidArgument => Error::bug(format!("{place} does not understand us: {said}")),
         Code::Unimplemented => denied("what answers there is no Firestore: look at the address"),
@@ -120,6 +129,7 @@ pub(crate) fn out_of_time(
     last: Option<&Status>,
     place: &Place,
     timeout: std::time::Duration,
+    earlier: Earlier,
 ) -> Error {
     let Some(status) = last else {
         return Error::unavailable(format!(
@@ -137,14 +147,44 @@ pub(crate) fn out_of_time(
             format!("cannot be reached ({said}); a retry is safe")
         }
         (Code::Aborted, _) => format!(
-            "is locked by somebody's transaction ({said}): one that was killed leaves its locks for up to 60 s; nothing was \
-             written, a retry is safe"
+            "is locked by somebody's transaction ({said}): one that was killed leaves its locks for up to 60 s; {}, a retry is \
+             safe",
+            earlier.fate()
+        ),
+        (Code::ResourceExhausted, _) => format!(
+            "takes no more calls for now ({said}): look at its quotas; {}, a retry is safe",
+            earlier.fate()
         ),
         _ => format!(
             "gave no answer within {timeout:?} ({said}); whether the write was made is unknown, a retry is safe"
         ),
     };
     Error::unavailable(format!("{place} {what}"))
+}
+
+// === impl Earlier ===
+
+impl Earlier {
+    /// What the caller is told of the last try, with what is known of those before it.
+    pub(crate) fn told(self, error: Error) -> Error {
+        match (self, error) {
+            (Self::Unknown, Error::Denied(why) | Error::Invalid(why)) => {
+                Error::unavailable(format!(
+                    "{}; {}, a retry is safe",
+                    why.replace("nothing was written", "this try wrote nothing"),
+                    self.fate()
+                ))
+            }
+            (_, error) => error,
+        }
+    }
+
+    const fn fate(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing was written",
+            Self::Unknown => "whether an earlier try was written is unknown",
+        }
+    }
 }
 
 /// Whether no connection could be made.
@@ -176,6 +216,8 @@ fn is_about_size(status: &Status) -> bool {
         "exceeds the maximum",
         "longer than",
         "too large",
+        "payload size exceeds",
+        "Transaction too big",
     ]
     .iter()
     .any(|words| said.contains(words))
@@ -252,12 +294,31 @@ mod tests {
     }
 
     #[test]
-    fn document_over_the_limit_is_the_callers_to_fix() {
-        let said = "Document 'x' cannot be written because its size (1,048,960 bytes) exceeds the maximum allowed size of \
-                    1,048,576 bytes.";
-        let error = told(Call::Commit, Code::InvalidArgument, said);
-        assert!(matches!(error, Error::Invalid(_)), "{error}");
-        assert!(error.to_string().contains("1 MiB"), "{error}");
+    fn what_is_over_a_limit_is_the_callers_to_fix() {
+        for said in [
+            "Document 'x' cannot be written because its size (1,048,960 bytes) exceeds the maximum allowed size of \
+             1,048,576 bytes.",
+            "Request payload size exceeds the limit: 11534336 bytes.",
+            "Transaction too big. Decrease transaction size.",
+        ] {
+            let error = told(Call::Commit, Code::InvalidArgument, said);
+            assert!(matches!(error, Error::Invalid(_)), "{error}");
+            assert!(error.to_string().contains("1 MiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn nothing_was_written_is_said_only_where_that_is_known() {
+        let said = "Missing or insufficient permissions.";
+        let error = told(Call::Commit, Code::PermissionDenied, said);
+        assert_eq!(Earlier::Nothing.told(error.clone()), error);
+        let error = Earlier::Unknown.told(error);
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+        let text = error.to_string();
+        assert!(!text.contains("nothing was written"), "{text}");
+        for part in [said, "whether an earlier try was written is unknown"] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 
     #[test]

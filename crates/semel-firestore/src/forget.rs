@@ -23,7 +23,7 @@ pub(crate) async fn delete_steps(
     client: &Client,
     key: &Key,
     born: Fence,
-    turns: &Turns<'_>,
+    turns: &mut Turns<'_>,
 ) -> Result<(), Failure> {
     let first = client
         .names

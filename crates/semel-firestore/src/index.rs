@@ -32,7 +32,7 @@ pub(crate) async fn keep(
     }
     let mut turns = Turns::new(client, timeout);
     loop {
-        match try_keep(client, key, &ids, keep, &turns).await {
+        match try_keep(client, key, &ids, keep, &mut turns).await {
             Ok(()) => return Ok(()),
             Err(failure) => turns.after(failure).await?,
         }
@@ -45,7 +45,7 @@ async fn try_keep(
     key: &Key,
     ids: &BTreeSet<String>,
     keep: Duration,
-    turns: &Turns<'_>,
+    turns: &mut Turns<'_>,
 ) -> Result<(), Failure> {
     let names = ids.iter().map(|id| found_name(client, id, key)).collect();
     let seen = client.read(names, turns.within()).await?;
@@ -84,7 +84,11 @@ pub(crate) async fn find(client: &Client, id: &[u8], timeout: Duration) -> Resul
 }
 
 /// Removes what the index has of a key that is forgotten.
-pub(crate) async fn forget(client: &Client, key: &Key, turns: &Turns<'_>) -> Result<(), Failure> {
+pub(crate) async fn forget(
+    client: &Client,
+    key: &Key,
+    turns: &mut Turns<'_>,
+) -> Result<(), Failure> {
     let first = client
         .names
         .document(Collection::Index, &format!("k_{key}_"));

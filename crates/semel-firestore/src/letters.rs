@@ -4,7 +4,7 @@ use crate::client::{Client, Failure};
 use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
 use crate::list::document_after;
 use crate::names::Collection;
-use crate::parts::{Kept, Parts, Placed};
+use crate::parts::{Parts, Placed};
 use crate::query;
 use crate::snapshot::version;
 use crate::turn::Turns;
@@ -32,9 +32,8 @@ pub(crate) async fn change<A>(
     timeout: Duration,
 ) -> Result<A, Error> {
     let mut turns = Turns::new(client, timeout);
-    let mut kept = None;
     loop {
-        match turn(client, id, &decide, &turns, &mut kept).await {
+        match turn(client, id, &decide, &mut turns).await {
             Ok(answer) => return Ok(answer),
             Err(failure) => turns.after(failure).await?,
         }
@@ -49,7 +48,7 @@ pub(crate) async fn get(
 ) -> Result<Option<Letter>, Error> {
     let mut turns = Turns::new(client, timeout);
     loop {
-        match Found::read(client, id, &turns).await {
+        match Found::read(client, id, &mut turns).await {
             Ok((found, _)) => return Ok(found.and_then(|it| it.stored.open().cloned())),
             Err(failure) => turns.after(failure).await?,
         }
@@ -95,8 +94,7 @@ async fn turn<A>(
     client: &Client,
     id: &LetterId,
     decide: &impl Fn(Option<&Stored>, Time) -> LetterDecision<A>,
-    turns: &Turns<'_>,
-    kept: &mut Kept,
+    turns: &mut Turns<'_>,
 ) -> Result<A, Failure> {
     let (found, now) = Found::read(client, id, turns).await?;
     let decision = decide(found.as_ref().map(|it| &it.stored), now);
@@ -112,7 +110,7 @@ async fn turn<A>(
         )
     });
     let delivery = new.open().map(|letter| &letter.delivery);
-    let parts = Placed::of(client, &name, delivery, old, turns, kept).await?;
+    let parts = Placed::of(client, &name, delivery, old, turns).await?;
     let fields = match new {
         Stored::Open(letter) => {
             // One that is new, or reopened, comes last.
@@ -148,7 +146,7 @@ impl Found {
     async fn read(
         client: &Client,
         id: &LetterId,
-        turns: &Turns<'_>,
+        turns: &mut Turns<'_>,
     ) -> Result<(Option<Self>, Time), Failure> {
         let names = vec![client.names.letter(id)];
         let seen = client.read(names, turns.within()).await?;
@@ -158,7 +156,7 @@ impl Found {
         let read = read_letter(&document)?;
         let (mut stored, created_at) = read.value;
         if let (Stored::Open(letter), Some(parts)) = (&mut stored, &read.parts) {
-            letter.delivery = parts.fetch(client, turns.within()).await?;
+            letter.delivery = parts.fetch(client, turns).await?;
         }
         let found = Self {
             stored,

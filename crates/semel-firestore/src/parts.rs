@@ -10,10 +10,12 @@ use crate::writes::{delete, put};
 use bytes::{Bytes, BytesMut};
 use semel::Error;
 use semel::protocol::Owner;
-use std::time::Duration;
 
 /// How many bytes stay in a document: Firestore takes a MiB with names and all.
 pub(crate) const INLINE_BYTES_MAX: usize = 900_000;
+
+/// How many parts one call reads.
+const PARTS_AT_A_TIME: usize = 4;
 
 /// How a document names its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +31,13 @@ pub(crate) struct Placed {
     pub(crate) removed: Vec<Write>,
 }
 
-/// Bytes that were kept in parts by an earlier turn of the same operation.
-pub(crate) type Kept = Option<(Bytes, Parts)>;
+/// Bytes that the turns of one operation keep in parts. What one has written, the next need not write again.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    whole: Bytes,
+    parts: Parts,
+    written: usize,
+}
 
 // === impl Parts ===
 
@@ -53,45 +60,105 @@ impl Parts {
     }
 
     /// Keeps bytes for the document that will name them, if it cannot hold them itself.
-    pub(crate) async fn keep(
+    async fn keep(
         client: &Client,
         document: &str,
         whole: &Bytes,
-        within: Duration,
+        turns: &mut Turns<'_>,
     ) -> Result<Option<Self>, Failure> {
         if whole.len() <= INLINE_BYTES_MAX {
             return Ok(None);
         }
-        let pieces = whole.chunks(INLINE_BYTES_MAX).map(|it| whole.slice_ref(it));
-        let pieces: Vec<_> = pieces.collect();
-        let parts = Self {
-            id: format!("{}_{}", id(document), Owner::random()),
-            count: u32::try_from(pieces.len()).expect("results are bounded far below"),
-        };
-        let of = client.names.below_root(document);
-        for (name, piece) in parts.documents(client).into_iter().zip(pieces) {
-            let part = fields([("data", bytes(piece)), ("of", string(of))]);
-            client.commit(vec![put(name, part, None)], within).await?;
-        }
-        Ok(Some(parts))
+        let known = turns.kept.take().filter(|kept| kept.whole == whole);
+        let mut kept = known.unwrap_or_else(|| Kept::new(document, whole));
+        turns.allow_for(kept.parts.count);
+        let parts = kept.parts.clone();
+        let written = kept.write(client, document, turns).await;
+        turns.kept = Some(kept);
+        written.map(|()| Some(parts))
     }
 
     /// The bytes; `Torn` when a part is gone, as when the document has been replaced meanwhile.
-    pub(crate) async fn fetch(&self, client: &Client, within: Duration) -> Result<Bytes, Failure> {
+    pub(crate) async fn fetch(
+        &self,
+        client: &Client,
+        turns: &mut Turns<'_>,
+    ) -> Result<Bytes, Failure> {
+        turns.allow_for(self.count);
         let mut whole = BytesMut::new();
-        let seen = client.read(self.documents(client), within).await?;
-        for part in seen.documents {
-            let part = part.ok_or(Failure::Torn)?;
-            let data = Reader { document: &part }.bytes_or_none("data")?;
-            whole.extend_from_slice(&data.unwrap_or_default());
+        // As many at a time as one call can bring in its time.
+        for parts in self.documents(client).chunks(PARTS_AT_A_TIME) {
+            whole.extend_from_slice(&fetch(client, parts, turns).await?);
         }
         Ok(whole.freeze())
+    }
+
+    /// How they begin.
+    pub(crate) async fn fetch_first(
+        &self,
+        client: &Client,
+        turns: &mut Turns<'_>,
+    ) -> Result<Bytes, Failure> {
+        let documents = self.documents(client);
+        let first = documents.get(..1).unwrap_or_default();
+        Ok(fetch(client, first, turns).await?.freeze())
     }
 
     pub(crate) fn documents(&self, client: &Client) -> Vec<String> {
         let name = |n| format!("{}_{n}", self.id);
         let document = |n| client.names.document(Collection::Parts, &name(n));
         (0..self.count).map(document).collect()
+    }
+}
+
+async fn fetch(
+    client: &Client,
+    parts: &[String],
+    turns: &mut Turns<'_>,
+) -> Result<BytesMut, Failure> {
+    let mut bytes = BytesMut::new();
+    let seen = client.read(parts.to_vec(), turns.within()).await?;
+    for part in seen.documents {
+        let part = part.ok_or(Failure::Torn)?;
+        let data = Reader { document: &part }.bytes_or_none("data")?;
+        bytes.extend_from_slice(&data.unwrap_or_default());
+    }
+    Ok(bytes)
+}
+
+// === impl Kept ===
+
+impl Kept {
+    fn new(document: &str, whole: &Bytes) -> Self {
+        let count = whole.len().div_ceil(INLINE_BYTES_MAX);
+        Self {
+            whole: whole.clone(),
+            parts: Parts {
+                id: format!("{}_{}", id(document), Owner::random()),
+                count: u32::try_from(count).expect("results are bounded far below"),
+            },
+            written: 0,
+        }
+    }
+
+    /// Writes what is not written yet. A piece whose answer was lost is written once more.
+    async fn write(
+        &mut self,
+        client: &Client,
+        document: &str,
+        turns: &mut Turns<'_>,
+    ) -> Result<(), Failure> {
+        let of = client.names.below_root(document);
+        let pieces = self.whole.chunks(INLINE_BYTES_MAX);
+        let names = self.parts.documents(client).into_iter();
+        for (name, piece) in names.zip(pieces).skip(self.written) {
+            let piece = self.whole.slice_ref(piece);
+            let part = fields([("data", bytes(piece)), ("of", string(of))]);
+            let writes = vec![put(name, part, None)];
+            client.commit(writes, turns.within()).await?;
+            self.written += 1;
+        }
+        Ok(())
     }
 }
 
@@ -104,8 +171,7 @@ impl Placed {
         document: &str,
         new: Option<&Bytes>,
         old: Option<(Option<&Bytes>, Option<&Parts>)>,
-        turns: &Turns<'_>,
-        kept: &mut Kept,
+        turns: &mut Turns<'_>,
     ) -> Result<Self, Failure> {
         let (had, parts) = old.unwrap_or_default();
         if let Some(parts) = parts.filter(|_| had == new) {
@@ -117,14 +183,10 @@ impl Placed {
         let names = parts
             .map(|parts| parts.documents(client))
             .unwrap_or_default();
-        let now = match (new, &*kept) {
-            (Some(new), Some((bytes, parts))) if new == bytes => Some(parts.clone()),
-            (Some(new), _) => Parts::keep(client, document, new, turns.within()).await?,
-            (None, _) => None,
+        let now = match new {
+            Some(new) => Parts::keep(client, document, new, turns).await?,
+            None => None,
         };
-        if let (Some(new), Some(parts)) = (new, &now) {
-            *kept = Some((new.clone(), parts.clone()));
-        }
         Ok(Self {
             now,
             removed: names.into_iter().map(|name| delete(name, None)).collect(),

@@ -48,7 +48,7 @@ impl Snapshot {
         client: &Client,
         operation: &Operation,
         key: &Key,
-        turns: &Turns<'_>,
+        turns: &mut Turns<'_>,
     ) -> Result<Self, Failure> {
         let step = operation.step();
         let mut names = vec![client.names.record(key)];
@@ -80,14 +80,14 @@ impl<T> Found<T> {
         document: Option<Document>,
         read: fn(&Document) -> Result<Stored<T>, Error>,
         bytes: fn(&mut T) -> &mut Option<Bytes>,
-        turns: &Turns<'_>,
+        turns: &mut Turns<'_>,
     ) -> Result<Option<Self>, Failure> {
         let Some(document) = document else {
             return Ok(None);
         };
         let Stored { mut value, parts } = read(&document)?;
         if let Some(parts) = &parts {
-            *bytes(&mut value) = Some(parts.fetch(client, turns.within()).await?);
+            *bytes(&mut value) = Some(parts.fetch(client, turns).await?);
         }
         Ok(Some(Self {
             value,

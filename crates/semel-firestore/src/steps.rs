@@ -24,7 +24,7 @@ pub(crate) async fn show(
 ) -> Result<Vec<(String, StepRecord)>, Error> {
     let mut turns = Turns::new(client, timeout);
     loop {
-        match try_show(client, key, &turns).await {
+        match try_show(client, key, &mut turns).await {
             Ok(steps) => return Ok(steps),
             Err(failure) => turns.after(failure).await?,
         }
@@ -34,7 +34,7 @@ pub(crate) async fn show(
 async fn try_show(
     client: &Client,
     key: &Key,
-    turns: &Turns<'_>,
+    turns: &mut Turns<'_>,
 ) -> Result<Vec<(String, StepRecord)>, Failure> {
     let record = vec![client.names.record(key)];
     let seen = client.read_fields(record, &HEAD, turns.within()).await?;
@@ -66,7 +66,7 @@ async fn try_show(
             let Some(document) = document else { continue };
             let Stored { mut value, parts } = read_step(&document)?;
             if let Some(parts) = parts {
-                value.result = Some(parts.fetch(client, turns.within()).await?);
+                value.result = Some(parts.fetch_first(client, turns).await?);
             }
             shown.push((name.clone(), shown_step(value)));
         }

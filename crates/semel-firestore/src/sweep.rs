@@ -45,7 +45,7 @@ pub(crate) async fn sweep(
     let (at, after) = place(client, after)?;
     let mut turns = Turns::new(client, timeout);
     loop {
-        match window(client, at, after.as_deref(), &turns).await {
+        match window(client, at, after.as_deref(), &mut turns).await {
             Ok(swept) => return Ok(swept),
             Err(failure) => turns.after(failure).await?,
         }
@@ -56,7 +56,7 @@ async fn window(
     client: &Client,
     at: usize,
     after: Option<&str>,
-    turns: &Turns<'_>,
+    turns: &mut Turns<'_>,
 ) -> Result<Swept, Failure> {
     let Some((mark, collection)) = COLLECTIONS.get(at).copied() else {
         return Ok(Swept {
@@ -109,7 +109,7 @@ fn records(rows: &Rows) -> Result<Vec<Write>, Error> {
 }
 
 /// Steps whose incarnation is gone: it never comes back, because fences rise.
-async fn steps(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Write>, Failure> {
+async fn steps(client: &Client, rows: &Rows, turns: &mut Turns<'_>) -> Result<Vec<Write>, Failure> {
     let owner = |step: &Document| owner_of_step(&step.name);
     let keys = rows.documents.iter().filter_map(owner);
     let mut names: Vec<_> = keys.map(|(key, _)| client.names.record(&key)).collect();
@@ -130,7 +130,7 @@ async fn steps(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Wr
 }
 
 /// Old parts that their document does not name.
-async fn parts(client: &Client, rows: &Rows, turns: &Turns<'_>) -> Result<Vec<Write>, Failure> {
+async fn parts(client: &Client, rows: &Rows, turns: &mut Turns<'_>) -> Result<Vec<Write>, Failure> {
     let mut old = Vec::new();
     for part in &rows.documents {
         if time(part.create_time.as_ref())?.plus(PART_AGE) <= rows.now {
@@ -175,7 +175,7 @@ async fn existing(
     client: &Client,
     names: Vec<String>,
     fields: &[&str],
-    turns: &Turns<'_>,
+    turns: &mut Turns<'_>,
 ) -> Result<BTreeMap<String, Document>, Failure> {
     if names.is_empty() {
         return Ok(BTreeMap::new());

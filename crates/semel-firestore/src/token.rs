@@ -10,16 +10,20 @@ use credentials::Account;
 use fetch::{Fetcher, Granted};
 use semel::Error;
 use semel::clock::SystemClock;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 
 /// What an emulator takes for a token.
 const EMULATOR_TOKEN: &str = "Bearer owner";
 
-/// How long before its end a token is no longer used: a request may be on its way for a while.
+/// How long before its end another token is asked for. Until there is one, it is used as long as it is good.
 const MARGIN: Duration = Duration::from_secs(120);
+
+/// How long before its end a token is no longer used: a request may be on its way for a while.
+const TRAVEL: Duration = Duration::from_secs(5);
 
 /// Where tokens come from.
 #[derive(Debug)]
@@ -32,11 +36,21 @@ pub(crate) enum TokenSource {
 
 /// The token of the moment.
 #[derive(Debug)]
-pub(crate) struct Tokens {
-    account: Option<(Account, Fetcher)>,
-    current: Mutex<Option<Current>>,
-    /// One asks, the others wait for what it gets.
-    asking: tokio::sync::Mutex<()>,
+pub(crate) struct Tokens(Option<Arc<Keeper>>);
+
+/// Who asks for tokens, and what it got.
+#[derive(Debug)]
+struct Keeper {
+    account: Account,
+    fetcher: Fetcher,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    current: Option<Current>,
+    /// What is asked for at this moment; everybody who needs a token waits for this one answer.
+    asked: Option<watch::Receiver<Option<Result<Token, Error>>>>,
 }
 
 /// What goes with a request.
@@ -49,6 +63,7 @@ pub(crate) struct Token {
 #[derive(Clone, Debug)]
 struct Current {
     token: Token,
+    fresh_until: Instant,
     good_until: Instant,
 }
 
@@ -56,52 +71,85 @@ struct Current {
 
 impl Tokens {
     pub(crate) fn new(source: TokenSource) -> Result<Self, Error> {
-        let account = match source {
+        Ok(Self(match source {
             TokenSource::Emulator => None,
-            TokenSource::Account(account) => Some((account, Fetcher::new(SystemClock::new())?)),
-        };
-        Ok(Self {
-            account,
-            current: Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
-        })
+            TokenSource::Account(account) => Some(Arc::new(Keeper {
+                account,
+                fetcher: Fetcher::new(SystemClock::new())?,
+                state: Mutex::default(),
+            })),
+        }))
     }
 
     /// A token that is good for a while.
     pub(crate) async fn current(&self) -> Result<Token, Error> {
-        let Some((account, fetcher)) = &self.account else {
-            return Ok(Token {
+        match &self.0 {
+            Some(keeper) => Arc::clone(keeper).current().await,
+            None => Ok(Token {
                 bearer: MetadataValue::from_static(EMULATOR_TOKEN),
                 quota_project: None,
-            });
+            }),
+        }
+    }
+
+    /// This token is not accepted: ask for another.
+    pub(crate) fn forget(&self, refused: &Token) {
+        if let Some(keeper) = &self.0 {
+            let current = &mut keeper.lock().current;
+            drop(current.take_if(|it| it.token.bearer == refused.bearer));
+        }
+    }
+}
+
+// === impl Keeper ===
+
+impl Keeper {
+    async fn current(self: Arc<Self>) -> Result<Token, Error> {
+        let (good, mut asked) = {
+            let mut state = self.lock();
+            let now = Instant::now();
+            let current = state.current.as_ref();
+            if let Some(current) = current.filter(|it| now < it.fresh_until) {
+                return Ok(current.token.clone());
+            }
+            let good = current.filter(|it| now < it.good_until);
+            let good = good.map(|it| it.token.clone());
+            let asked = state.asked.clone();
+            (good, asked.unwrap_or_else(|| self.ask(&mut state)))
         };
-        if let Some(token) = self.good() {
+        // One that is good is used while another is asked for, whatever becomes of that.
+        if let Some(token) = good {
             return Ok(token);
         }
-        let _turn = self.asking.lock().await;
-        if let Some(token) = self.good() {
-            return Ok(token);
-        }
-        let asked = Instant::now();
-        let current = Current::new(&fetcher.fetch(account).await?, account, asked)?;
-        let token = current.token.clone();
-        *self.lock() = Some(current);
-        Ok(token)
+        let answered = asked.wait_for(Option::is_some).await;
+        let answer = answered.ok().and_then(|it| it.clone());
+        answer.unwrap_or_else(|| Err(Error::bug("whoever asks for tokens is gone")))
     }
 
-    /// The token is not accepted: ask for another.
-    pub(crate) fn forget(&self) {
-        *self.lock() = None;
+    /// Asks in the background: those who wait may give up, and the next ones need the token as well.
+    fn ask(self: &Arc<Self>, state: &mut State) -> watch::Receiver<Option<Result<Token, Error>>> {
+        let (tell, asked) = watch::channel(None);
+        state.asked = Some(asked.clone());
+        let keeper = Arc::clone(self);
+        tokio::spawn(async move {
+            let began = Instant::now();
+            let granted = keeper.fetcher.fetch(&keeper.account).await;
+            let current = granted.and_then(|it| Current::new(&it, &keeper.account, began));
+            let mut state = keeper.lock();
+            state.asked = None;
+            let token = current.map(|current| {
+                let token = current.token.clone();
+                state.current = Some(current);
+                token
+            });
+            drop(state);
+            tell.send_replace(Some(token));
+        });
+        asked
     }
 
-    fn good(&self) -> Option<Token> {
-        let current = self.lock();
-        let good = current.as_ref().filter(|it| Instant::now() < it.good_until);
-        good.map(|it| it.token.clone())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Current>> {
-        self.current.lock().expect("no holder of this lock panics")
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of this lock panics")
     }
 }
 
@@ -125,7 +173,8 @@ impl Current {
                 bearer,
                 quota_project: quota_project.map_err(wrong)?,
             },
-            good_until: asked + lasts.saturating_sub(MARGIN),
+            fresh_until: asked + lasts.saturating_sub(MARGIN),
+            good_until: asked + lasts.saturating_sub(TRAVEL),
         })
     }
 }

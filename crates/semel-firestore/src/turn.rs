@@ -1,7 +1,8 @@
 //! The turns of one operation: each reads, decides and commits; what came to nothing is made again until time is over.
 
-use crate::client::{Client, Failure};
-use crate::errors::{self, Next};
+use crate::client::{Client, Failure, is_silence};
+use crate::errors::{self, Earlier, Next};
+use crate::parts::Kept;
 use semel::Error;
 use semel::protocol::Owner;
 use std::time::Duration;
@@ -10,6 +11,9 @@ use tonic::Status;
 
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(200);
+
+/// How much longer an operation may take for each part that it writes or reads.
+const PART_WITHIN: Duration = Duration::from_secs(1);
 
 /// How often bytes may be found replaced while they are read before something else must be wrong.
 const TORN_MAX: u32 = 5;
@@ -24,7 +28,15 @@ pub(crate) struct Turns<'a> {
     torn: u32,
     version_refused: bool,
     token_refused: bool,
+    /// What tells most of what was heard.
     last: Option<Status>,
+    /// Why there was no token, where that was the last thing that failed.
+    no_token: Option<Error>,
+    earlier: Earlier,
+    /// What is kept in parts so far.
+    pub(crate) kept: Option<Kept>,
+    /// For how many parts there is time.
+    allowed: u32,
 }
 
 // === impl Turns ===
@@ -40,6 +52,10 @@ impl<'a> Turns<'a> {
             version_refused: false,
             token_refused: false,
             last: None,
+            no_token: None,
+            earlier: Earlier::Nothing,
+            kept: None,
+            allowed: 0,
         }
     }
 
@@ -49,16 +65,28 @@ impl<'a> Turns<'a> {
         left.min(self.timeout / 2)
     }
 
+    /// What is large may take longer: a while for each of its parts.
+    pub(crate) fn allow_for(&mut self, parts: u32) {
+        let more = parts.saturating_sub(self.allowed);
+        self.deadline += PART_WITHIN * more;
+        self.allowed += more;
+    }
+
     /// Waits for the next turn, unless there is none.
     pub(crate) async fn after(&mut self, failure: Failure) -> Result<(), Error> {
+        if failure.may_have_written() {
+            self.earlier = Earlier::Unknown;
+        }
         match failure {
-            Failure::Final(error) => return Err(error),
+            Failure::Final(error) => return Err(self.earlier.told(error)),
+            Failure::NoToken(error) => self.after_no_token(error).await?,
             Failure::Torn => self.after_torn()?,
             Failure::Overtaken => self.pause().await,
             Failure::Refused(call, status) => {
+                self.no_token = None;
                 let next = errors::judge(call, &status, &self.client.place);
                 let pause = self.after_refusal(next, &status)?;
-                self.last = Some(status);
+                self.keep_most_telling(status);
                 if pause {
                     self.pause().await;
                 }
@@ -67,8 +95,36 @@ impl<'a> Turns<'a> {
         if Instant::now() < self.deadline {
             return Ok(());
         }
+        Err(self.out_of_time())
+    }
+
+    fn out_of_time(&mut self) -> Error {
+        if let Some(error) = self.no_token.take() {
+            return self.earlier.told(error);
+        }
         let place = &self.client.place;
-        Err(errors::out_of_time(self.last.as_ref(), place, self.timeout))
+        errors::out_of_time(self.last.as_ref(), place, self.timeout, self.earlier)
+    }
+
+    /// Silence says nothing about what was said before it: a lock, most often, for which the last call had too little time.
+    fn keep_most_telling(&mut self, status: Status) {
+        if self.last.is_none() || !is_silence(&status) {
+            self.last = Some(status);
+        }
+    }
+
+    /// Whoever grants tokens may do so a moment later; what is wrong with the credentials stays so.
+    async fn after_no_token(&mut self, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Unavailable(_) => {
+                self.no_token = Some(error);
+                self.pause().await;
+                Ok(())
+            }
+            Error::Denied(_) | Error::Invalid(_) | Error::Corrupt(_) | Error::Bug(_) => {
+                Err(self.earlier.told(error))
+            }
+        }
     }
 
     /// Whether to pause before the next turn.
@@ -85,13 +141,14 @@ impl<'a> Turns<'a> {
                 self.version_refused = true;
                 Ok(false)
             }
-            Next::TokenRefused if self.token_refused => Err(errors::refusal(status, place)),
+            Next::TokenRefused if self.token_refused => {
+                Err(self.earlier.told(errors::refusal(status, place)))
+            }
             Next::TokenRefused => {
                 self.token_refused = true;
-                self.client.forget_token();
                 Ok(false)
             }
-            Next::Stop(error) => Err(error),
+            Next::Stop(error) => Err(self.earlier.told(error)),
         }
     }
 

@@ -6,6 +6,7 @@ use super::jwt::SigningKey;
 use semel::Error;
 use serde::Deserialize;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
 
 const METADATA_HOST: &str = "metadata.google.internal";
@@ -55,6 +56,7 @@ struct UserFile {
     #[serde(flatten)]
     secrets: UserSecrets,
     quota_project_id: Option<String>,
+    token_uri: Option<String>,
 }
 
 /// The account that a file names.
@@ -73,7 +75,7 @@ pub(crate) fn from_file(path: &Path) -> Result<TokenSource, Error> {
                 key: SigningKey::parse(&file.private_key)
                     .map_err(|what| wrong(path, &format!("has a private_key that {what}")))?,
                 key_id: file.private_key_id,
-                token_uri: file.token_uri.unwrap_or_else(|| TOKEN_URI.into()),
+                token_uri: token_uri(path, file.token_uri)?,
             }
         }
         Some("authorized_user") => {
@@ -82,7 +84,7 @@ pub(crate) fn from_file(path: &Path) -> Result<TokenSource, Error> {
             Account::User {
                 secrets: file.secrets,
                 quota_project: file.quota_project_id,
-                token_uri: TOKEN_URI.into(),
+                token_uri: token_uri(path, file.token_uri)?,
             }
         }
         Some(other) => {
@@ -97,6 +99,33 @@ pub(crate) fn from_file(path: &Path) -> Result<TokenSource, Error> {
         None => return Err(unreadable("it has no type")),
     };
     Ok(TokenSource::Account(account))
+}
+
+/// Where the token is asked for.
+fn token_uri(path: &Path, named: Option<String>) -> Result<String, Error> {
+    match named {
+        None => Ok(TOKEN_URI.into()),
+        Some(uri) if is_safe(&uri) => Ok(uri),
+        Some(uri) => Err(wrong(
+            path,
+            &format!(
+                "has the token_uri {uri:?}, which is not https://: who listens could use what it is shown"
+            ),
+        )),
+    }
+}
+
+/// Whether nobody on the way sees what is sent there: TLS, or this machine.
+fn is_safe(uri: &str) -> bool {
+    let uri = uri.parse::<http::Uri>().unwrap_or_default();
+    let host = uri.host().unwrap_or_default();
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let is_here = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
+    match uri.scheme_str() {
+        Some("https") => true,
+        Some("http") => is_here,
+        Some(_) | None => false,
+    }
 }
 
 /// The account of the machine we run on.

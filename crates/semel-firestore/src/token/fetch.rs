@@ -69,7 +69,7 @@ impl Fetcher {
         let answered = tokio::time::timeout(TIMEOUT, self.send(request)).await;
         let unavailable = |what: &str| {
             Error::unavailable(format!(
-                "no token for Firestore: {uri} {what}; nothing was written, a retry is safe"
+                "no token for Firestore: {uri} {what}; nothing was sent without one, a retry is safe"
             ))
         };
         let (status, body) = match answered {
@@ -81,7 +81,7 @@ impl Fetcher {
             StatusCode::OK => serde_json::from_slice(&body).map_err(|_| {
                 Error::denied(format!("no token for Firestore: {uri} answered, and not with a token; look what answers there"))
             }),
-            status if status.is_server_error() => Err(unavailable(&format!("answered {status}"))),
+            status if is_for_now(status) => Err(unavailable(&format!("answered {status}"))),
             status => {
                 let why: Refused = serde_json::from_slice(&body).unwrap_or_default();
                 let said = format!("{} {}", why.error, why.error_description);
@@ -140,6 +140,12 @@ impl Fetcher {
             .await;
         Ok((status, body.map_err(|it| innermost(&*it))?.to_bytes()))
     }
+}
+
+/// Whether whoever answers so may grant a token a moment later.
+fn is_for_now(status: StatusCode) -> bool {
+    let is_busy = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+    status.is_server_error() || is_busy.contains(&status)
 }
 
 fn form(pairs: &[(&str, &str)]) -> String {

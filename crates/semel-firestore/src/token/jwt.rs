@@ -37,7 +37,10 @@ impl SigningKey {
         audience: &str,
         now: u64,
     ) -> Result<String, &'static str> {
-        let header = json!({"alg": "RS256", "typ": "JWT", "kid": key_id});
+        let mut header = json!({"alg": "RS256", "typ": "JWT"});
+        if let Some(key_id) = key_id {
+            header["kid"] = key_id.into();
+        }
         let claims = json!({
             "iss": email, "scope": SCOPE, "aud": audience, "iat": now, "exp": now + LIFETIME,
         });

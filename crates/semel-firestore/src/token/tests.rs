@@ -22,6 +22,8 @@ struct Google {
     tokens: AtomicU64,
     lasts: AtomicU64,
     refuses: Mutex<Option<(StatusCode, Value)>>,
+    /// While somebody has it, nobody is answered.
+    held: tokio::sync::Mutex<()>,
 }
 
 async fn answer(
@@ -30,6 +32,7 @@ async fn answer(
     body: String,
 ) -> axum::response::Response {
     google.asked.lock().unwrap().push((headers, body));
+    drop(google.held.lock().await);
     if let Some((status, why)) = google.refuses.lock().unwrap().clone() {
         return (status, Json(why)).into_response();
     }
@@ -91,6 +94,10 @@ fn is_signed(dir: &TempDir, text: &str, signature: &[u8]) {
 }
 
 fn service_file(dir: &TempDir, token_uri: &str) -> PathBuf {
+    service_file_with(dir, token_uri, &json!("kid-1"))
+}
+
+fn service_file_with(dir: &TempDir, token_uri: &str, key_id: &Value) -> PathBuf {
     let key = key_file(dir);
     openssl(&["genrsa", "-out", &key, "2048"]);
     let key = std::fs::read_to_string(key).unwrap();
@@ -98,7 +105,7 @@ fn service_file(dir: &TempDir, token_uri: &str) -> PathBuf {
         dir,
         &json!({
             "type": "service_account", "client_email": "gate@shop.iam.gserviceaccount.com",
-            "private_key": key, "private_key_id": "kid-1", "token_uri": token_uri,
+            "private_key": key, "private_key_id": key_id, "token_uri": token_uri,
         }),
     )
 }
@@ -139,6 +146,45 @@ async fn service_account_signs_for_its_token() {
 }
 
 #[tokio::test]
+async fn key_without_an_id_is_named_by_none() {
+    let (google, address) = Google::start(3_600).await;
+    let dir = TempDir::new().unwrap();
+    let uri = format!("http://{address}/token");
+    let file = service_file_with(&dir, &uri, &Value::Null);
+    let tokens = Tokens::new(from_file(&file).unwrap()).unwrap();
+    drop(tokens.current().await.unwrap());
+    let (_, body) = google.last();
+    let header = BASE64_URL_SAFE_NO_PAD.encode(json!({"alg": "RS256", "typ": "JWT"}).to_string());
+    assert!(body.contains(&format!("assertion={header}")), "{body}");
+}
+
+#[test]
+fn token_is_asked_for_by_tls_or_on_this_machine() {
+    let dir = TempDir::new().unwrap();
+    for uri in [
+        "http://10.0.0.1/token",
+        "http://localhost.evil.example",
+        "ftp://localhost",
+        "token",
+    ] {
+        let error = from_file(&service_file(&dir, uri)).unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.contains(uri) && text.contains("is not https://"),
+            "{text}"
+        );
+    }
+    for uri in [
+        "https://oauth2.googleapis.com/token",
+        "http://localhost:1/",
+        "http://[::1]:1/",
+    ] {
+        drop(from_file(&service_file(&dir, uri)).unwrap());
+    }
+}
+
+#[tokio::test]
 async fn token_is_used_until_it_is_old_and_asked_for_once() {
     let (google, address) = Google::start(3_600).await;
     let tokens = Arc::new(Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap());
@@ -151,13 +197,64 @@ async fn token_is_used_until_it_is_old_and_asked_for_once() {
     }
     let (headers, _) = google.last();
     assert_eq!(headers["metadata-flavor"], "Google");
-    tokens.forget();
+    let first = tokens.current().await.unwrap();
+    tokens.forget(&first);
     assert_eq!(tokens.current().await.unwrap().bearer, "Bearer token-1");
+    // Whoever was refused with an older one does not cost the others theirs.
+    tokens.forget(&first);
+    let second = tokens.current().await.unwrap();
+    assert_eq!(second.bearer, "Bearer token-1");
     // One that is as good as over is not kept.
-    google.lasts.store(MARGIN.as_secs(), Ordering::SeqCst);
-    tokens.forget();
+    google.lasts.store(TRAVEL.as_secs(), Ordering::SeqCst);
+    tokens.forget(&second);
     assert_eq!(tokens.current().await.unwrap().bearer, "Bearer token-2");
     assert_eq!(tokens.current().await.unwrap().bearer, "Bearer token-3");
+}
+
+#[tokio::test]
+async fn token_that_is_still_good_is_used_while_no_other_can_be_had() {
+    let (google, address) = Google::start(MARGIN.as_secs()).await;
+    let tokens = Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap();
+    let first = tokens.current().await.unwrap().bearer;
+    let held = google.held.lock().await;
+    // Another is asked for, once, and nobody waits for it.
+    for _ in 0..3 {
+        assert_eq!(tokens.current().await.unwrap().bearer, first);
+    }
+    while google.asked.lock().unwrap().len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    *google.refuses.lock().unwrap() = Some((StatusCode::BAD_REQUEST, json!({})));
+    drop(held);
+    let again = google.held.lock().await;
+    while google.asked.lock().unwrap().len() < 3 {
+        assert_eq!(tokens.current().await.unwrap().bearer, first);
+        tokio::task::yield_now().await;
+    }
+    drop(again);
+}
+
+#[tokio::test]
+async fn everybody_who_waits_hears_the_one_answer() {
+    let (google, address) = Google::start(3_600).await;
+    let tokens = Arc::new(Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap());
+    *google.refuses.lock().unwrap() = Some((StatusCode::SERVICE_UNAVAILABLE, json!({})));
+    let held = google.held.lock().await;
+    let asking = (0..8).map(|_| {
+        let tokens = Arc::clone(&tokens);
+        tokio::spawn(async move { tokens.current().await.map(|it| it.bearer) })
+    });
+    let asking: Vec<_> = asking.collect();
+    // By the time the server has heard, each of them has asked.
+    while google.asked.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    drop(held);
+    for asked in asking {
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    }
+    assert_eq!(google.asked.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -198,9 +295,15 @@ async fn refused_token_says_why_and_unreachable_one_may_be_tried_again() {
             .contains("invalid_grant Token has been expired"),
         "{error}"
     );
-    *google.refuses.lock().unwrap() = Some((StatusCode::BAD_GATEWAY, json!({})));
-    let error = tokens.current().await.unwrap_err();
-    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    for status in [
+        StatusCode::BAD_GATEWAY,
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::TOO_MANY_REQUESTS,
+    ] {
+        *google.refuses.lock().unwrap() = Some((status, json!({})));
+        let error = tokens.current().await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    }
 
     let port = testbed::free_port().unwrap();
     let nobody = Tokens::new(from_metadata(Some(&format!("127.0.0.1:{port}"))).unwrap()).unwrap();

@@ -1,14 +1,20 @@
 //! Another endpoint than Google's public one: TLS, the token, and whom to believe.
 
 use crate::support::{google, settings};
+use axum::http::StatusCode;
 use semel::protocol::{Claim, Claimed, Held, State};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key};
 use semel_firestore::{FirestoreSettings, FirestoreStore};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use testbed::{Certificates, Google, Validity};
 
 const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Far beyond the store's own deadline here, for a machine with other things to do.
+const GUARD: Duration = Duration::from_secs(60);
 
 /// What connecting says, which must be for good.
 async fn refused(settings: FirestoreSettings) -> String {
@@ -49,6 +55,65 @@ async fn requests_go_by_tls_with_a_token_and_the_database_that_they_are_for() {
         assert_eq!(database, routed);
     }
     drop(ca);
+}
+
+/// Whoever grants tokens: not the first time, and from then on those that are good.
+async fn hesitant_tokens() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let asked = Arc::new(AtomicU32::new(0));
+    let answer = move || async move {
+        match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => (StatusCode::SERVICE_UNAVAILABLE, ""),
+            _ => (
+                StatusCode::OK,
+                r#"{"access_token":"token-0","expires_in":3600}"#,
+            ),
+        }
+    };
+    let router = axum::Router::new().fallback(answer);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn token_that_cannot_be_had_is_asked_for_again_until_the_time_is_over() {
+    let Some(emulated) = settings() else { return };
+    let (_ca, _google, mut settings) = google(emulated.emulator_host.as_deref());
+    settings.metadata_host = Some(hesitant_tokens().await);
+    drop(FirestoreStore::connect(settings.clone()).await.unwrap());
+
+    // Whoever does not answer at all.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    settings.metadata_host = Some(silent.local_addr().unwrap().to_string());
+    settings.timeout = Duration::from_millis(300);
+    let connecting = FirestoreStore::connect(settings);
+    let error = tokio::time::timeout(GUARD, connecting).await.unwrap();
+    let error = error.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("no token for Firestore came in time"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_requests_name_the_project_that_pays() {
+    let Some(emulated) = settings() else { return };
+    let (_ca, google, mut settings) = google(emulated.emulator_host.as_deref());
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = dir.path().join("user.json");
+    let user = r#"{"type":"authorized_user","client_id":"i","client_secret":"s","refresh_token":"r",
+                   "quota_project_id":"shop-prod","token_uri":"http://TOKENS/token"}"#;
+    let user = user.replace("TOKENS", &google.metadata_host());
+    std::fs::write(&file, user).unwrap();
+    settings.credentials_file = Some(file);
+    drop(FirestoreStore::connect(settings).await.unwrap());
+    for call in google.calls() {
+        assert_eq!(call.headers["x-goog-user-project"], "shop-prod");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
+mod proxy;
+mod raw;
 mod conformance;
+mod deadline;
 mod endpoint;
 mod errors;
 mod refusals;

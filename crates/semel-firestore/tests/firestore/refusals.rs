@@ -1,5 +1,6 @@
 //! What Google refuses and its emulator does not: the real client hears the status that Google documents.
 
+use crate::proxy::{Fate, Proxy};
 use crate::support::{google, settings};
 use semel::protocol::Claim;
 use semel::store::StoreExt;
@@ -9,6 +10,7 @@ use semel_firestore::proto::firestore_client::FirestoreClient;
 use semel_firestore::proto::value::ValueType;
 use semel_firestore::proto::write::Operation;
 use semel_firestore::proto::{CommitRequest, Document, Value, Write};
+use std::time::Duration;
 use tonic::metadata::MetadataValue;
 use tonic::transport::Endpoint;
 use tonic::{Code, Request, Status};
@@ -100,6 +102,76 @@ async fn account_that_may_only_read_is_refused_at_the_start() {
     assert!(matches!(error, Error::Invalid(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("roles/datastore.user"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn database_that_takes_no_writes_is_not_asked_again_and_again() {
+    let Some(emulated) = settings() else { return };
+    let emulator = emulated.emulator_host;
+    for (code, said, says) in REFUSALS.iter().filter(|(code, ..)| [5, 9].contains(code)) {
+        let (_ca, google, settings) = google(emulator.as_deref());
+        google.refuse("/Commit", *code, said);
+        let error = FirestoreStore::connect(settings).await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+        assert!(error.to_string().contains(says[0]), "{error}");
+        let calls = google.calls().len();
+        assert!(calls <= 3, "{calls} calls");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lock_is_named_although_the_last_call_hears_nothing() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    let proxy = Proxy::start(&mut settings).await;
+    drop(FirestoreStore::connect(settings.clone()).await.unwrap());
+    settings.timeout = Duration::from_secs(1);
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::of(b"x"));
+    // What is locked is answered late, so the last call is given up; or it never comes to that.
+    let locked = Fate::Refused(10, "Aborted due to cross-transaction contention.");
+    for (last, fate) in [
+        (
+            Fate::Silent,
+            "whether an earlier try was written is unknown",
+        ),
+        (locked.clone(), "nothing was written"),
+    ] {
+        proxy.next("/Commit", [locked.clone()]);
+        proxy.then(last);
+        let error = store.claim(&claim).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+        let text = error.to_string();
+        for part in [
+            "is locked by somebody's transaction (Aborted due to cross-transaction contention.)",
+            "leaves its locks for up to 60 s",
+            fate,
+        ] {
+            assert!(text.contains(part), "{part:?} is not in: {text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusal_after_a_try_that_nobody_heard_of_leaves_it_unknown() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    let proxy = Proxy::start(&mut settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::of(b"x"));
+    let refused = Fate::Refused(7, "Missing or insufficient permissions.");
+    proxy.next("/Commit", [Fate::RequestLost, refused]);
+    let error = store.claim(&claim).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("roles/datastore.user")
+            && text.contains("an earlier try was written is unknown"),
+        "{text}"
+    );
+    assert!(!text.contains("nothing was written"), "{text}");
 }
 
 /// The emulator's own words about a document that is too large, told to the store about its own.
