@@ -33,7 +33,9 @@ impl ServerClock {
         let mut told = self.told.lock().expect("no holder of this lock panics");
         let is_better = told.is_none_or(|(old, old_asked)| {
             let age = old_asked.elapsed();
-            age > FRESH || time.plus(asked.elapsed()) <= old.plus(age)
+            // A time beyond what we take for the present one shows that the clock there went ahead of ours.
+            let is_beyond = time > old.plus(age);
+            age > FRESH || is_beyond || time.plus(asked.elapsed()) <= old.plus(age)
         });
         if is_better {
             *told = Some((time, asked));
@@ -51,5 +53,29 @@ impl ServerClock {
     pub(crate) fn let_pass(&self, by: Duration) {
         let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
         self.ahead.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_that_tells_most_exactly_is_kept_and_one_beyond_it_is_believed() {
+        let clock = ServerClock::default();
+        let second = Duration::from_secs(1);
+        clock.told(Time(10_000_000), Instant::now());
+        assert_eq!(clock.now(), Some(Time(10_000_000)));
+        // An answer that took a second tells no more than that it is so late at most.
+        let asked = Instant::now();
+        tokio::time::advance(second).await;
+        clock.told(Time(10_500_000), asked);
+        assert_eq!(clock.now(), Some(Time(11_000_000)));
+        // The clock there went ahead of ours.
+        clock.told(Time(15_000_000), Instant::now());
+        assert_eq!(clock.now(), Some(Time(15_000_000)));
+        // An earlier one tells more exactly.
+        clock.told(Time(14_000_000), Instant::now());
+        assert_eq!(clock.now(), Some(Time(14_000_000)));
     }
 }
