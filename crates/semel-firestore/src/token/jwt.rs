@@ -37,10 +37,10 @@ impl SigningKey {
         audience: &str,
         now: u64,
     ) -> Result<String, &'static str> {
-        let mut header = json!({"alg": "RS256", "typ": "JWT"});
-        if let Some(key_id) = key_id {
-            header["kid"] = key_id.into();
-        }
+        let header = match key_id {
+            Some(key_id) => json!({"alg": "RS256", "typ": "JWT", "kid": key_id}),
+            None => json!({"alg": "RS256", "typ": "JWT"}),
+        };
         let claims = json!({
             "iss": email, "scope": SCOPE, "aud": audience, "iat": now, "exp": now + LIFETIME,
         });
