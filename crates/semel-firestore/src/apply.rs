@@ -1,10 +1,12 @@
 //! One operation on a record: read, decide, commit on condition that nothing changed.
 //!
-//! A turn whose answer was lost needs no care of its own: the next turn reads, and `decide` finds the same owner or fence
-//! there. A commit that arrives late fails its condition.
+//! A run's own word whose answer was lost needs no care: the next turn reads, and `decide` finds the same owner or fence there.
+//! What an operator did leaves no such sign, so it is remembered ([`Attempts`]). A commit that arrives late fails its condition.
 
+use crate::attempts::{Attempts, Outcome};
 use crate::belief::Beliefs;
 use crate::client::{Client, Failure};
+use crate::errors;
 use crate::forget::{delete_steps, is_husk};
 use crate::index;
 use crate::parts::{Parts, Placed};
@@ -14,9 +16,34 @@ use crate::snapshot::Snapshot;
 use crate::turn::Turns;
 use crate::writes::{delete, replace, verify};
 use semel::clock::Time;
-use semel::protocol::{Answer, Claimed, Decision, Held, Lease, Operation};
+use semel::protocol::{Answer, Claimed, Decision, Fence, Held, Lease, Operation, Record};
 use semel::{Error, Key};
 use std::time::Duration;
+
+/// What the turns of one operation have come to.
+#[derive(Default)]
+struct Progress {
+    /// An operator's or a keeper's acts that may have been made.
+    acts: Attempts<Record, Done>,
+    /// It is written, or there is nothing to write; what goes with it may be left to do.
+    done: Option<Done>,
+}
+
+/// What is answered, and what goes with it.
+#[derive(Clone)]
+struct Done {
+    answer: Answer,
+    /// The incarnation that ended: its steps go, and what the index has of the key.
+    ended: Option<Fence>,
+}
+
+/// Who does an operation.
+#[derive(Clone, Copy)]
+struct Doer<'a> {
+    client: &'a Client,
+    beliefs: Option<&'a Beliefs>,
+    operation: &'a Operation,
+}
 
 /// Does one operation. The first turn begins with what is believed, the others read.
 pub(crate) async fn apply(
@@ -25,11 +52,17 @@ pub(crate) async fn apply(
     operation: &Operation,
     timeout: Duration,
 ) -> Result<Answer, Error> {
+    let doer = Doer {
+        client,
+        beliefs,
+        operation,
+    };
     let mut turns = Turns::new(client, timeout);
+    let mut progress = Progress::default();
     let believed = beliefs.and_then(|it| it.for_operation(client, operation));
     let mut believed = believed.map(Snapshot::believed);
     loop {
-        match turn(client, beliefs, operation, believed.take(), &mut turns).await {
+        match doer.turn(believed.take(), &mut turns, &mut progress).await {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
             Err(failure) => {
@@ -42,47 +75,122 @@ pub(crate) async fn apply(
     }
 }
 
-/// One turn; none is a belief by which nothing would be written: it is no answer.
-async fn turn(
-    client: &Client,
-    beliefs: Option<&Beliefs>,
-    operation: &Operation,
-    believed: Option<Snapshot>,
-    turns: &mut Turns<'_>,
-) -> Result<Option<Answer>, Failure> {
-    let Some(key) = operation.key() else {
-        return ready(client, turns).await.map(Some);
-    };
-    let is_believed = believed.is_some();
-    let seen = match believed {
-        Some(believed) => believed,
-        None => Snapshot::read(client, operation, key, turns).await?,
-    };
-    let mut decision = seen.decide(operation);
-    if let Some(record) = &mut decision.write {
-        record.remember(decision.superseded.take());
+// === impl Doer ===
+
+impl Doer<'_> {
+    /// One turn; none is a belief by which nothing would be written: it is no answer.
+    async fn turn(
+        self,
+        believed: Option<Snapshot>,
+        turns: &mut Turns<'_>,
+        progress: &mut Progress,
+    ) -> Result<Option<Answer>, Failure> {
+        let Some(key) = self.operation.key() else {
+            return ready(self.client, turns).await.map(Some);
+        };
+        if progress.done.is_none() {
+            let is_believed = believed.is_some();
+            let seen = match believed {
+                Some(believed) => believed,
+                None => Snapshot::read(self.client, self.operation, key, turns).await?,
+            };
+            let record = seen.record.as_ref().map(|it| (&it.value, it.version));
+            progress.done = match progress.acts.compare(record) {
+                Outcome::Made(done) => Some(done),
+                Outcome::Unknown => return Err(errors::unknown(&self.client.place).into()),
+                Outcome::Open => {
+                    let acts = &mut progress.acts;
+                    self.decide(key, &seen, is_believed, turns, acts).await?
+                }
+            };
+        }
+        let Some(done) = progress.done.clone() else {
+            return Ok(None);
+        };
+        if let Some(born) = done.ended {
+            delete_steps(self.client, key, born, turns).await?;
+            index::forget(self.client, key, turns).await?;
+        }
+        Ok(Some(done.answer))
     }
-    if decision.write.is_some() || decision.step.is_some() {
-        let (writes, parts) = writes(client, operation, key, &seen, &decision, turns).await?;
-        let committed = client.commit(writes, turns.within()).await?;
-        if let (Some(beliefs), Some(record)) = (beliefs, &decision.write) {
+
+    /// Decides by what was seen, and writes that.
+    async fn decide(
+        self,
+        key: &Key,
+        seen: &Snapshot,
+        is_believed: bool,
+        turns: &mut Turns<'_>,
+        acts: &mut Attempts<Record, Done>,
+    ) -> Result<Option<Done>, Failure> {
+        let mut decision = seen.decide(self.operation);
+        if let Some(record) = &mut decision.write {
+            record.remember(decision.superseded.take());
+        }
+        if decision.write.is_some() || decision.step.is_some() {
+            self.write(key, seen, &decision, turns, acts).await?;
+        } else if is_believed {
+            return Ok(None);
+        } else if acts.may_be_late() {
+            return Err(errors::unknown(&self.client.place).into());
+        } else if let (Some(beliefs), Some(_)) = (self.beliefs, &seen.record) {
+            beliefs.is_seen(key);
+        }
+        Ok(Some(self.done(seen, &decision)))
+    }
+
+    async fn write(
+        self,
+        key: &Key,
+        seen: &Snapshot,
+        decision: &Decision,
+        turns: &mut Turns<'_>,
+        acts: &mut Attempts<Record, Done>,
+    ) -> Result<(), Failure> {
+        let Self {
+            client, operation, ..
+        } = self;
+        let (writes, parts) = writes(client, operation, key, seen, decision, turns).await?;
+        if let (true, Some(record)) = (is_act(operation), &decision.write) {
+            let on = seen.record.as_ref().map(|it| it.version);
+            acts.begin(on, record.clone(), self.done(seen, decision));
+        }
+        let committed = client.commit(writes, turns.within()).await;
+        let committed = committed.inspect_err(|failure| {
+            if !failure.may_have_written() {
+                acts.refused();
+            }
+        })?;
+        if let (Some(beliefs), Some(record)) = (self.beliefs, &decision.write) {
             beliefs.note(key, record, parts, &committed);
         }
         if let Some(renewal) = overdue(operation, &decision.answer, seen.now, committed.at) {
-            renew(client, beliefs, &renewal, turns).await?;
+            renew(client, self.beliefs, &renewal, turns).await?;
         }
-    } else if is_believed {
-        return Ok(None);
-    } else if let (Some(beliefs), Some(_)) = (beliefs, &seen.record) {
-        beliefs.is_seen(key);
+        Ok(())
     }
-    if let (Operation::Forget(_), Some(old)) = (operation, &seen.record)
-        && (decision.ended.is_some() || is_husk(&old.value, seen.now))
-    {
-        delete_steps(client, key, old.value.born, turns).await?;
-        index::forget(client, key, turns).await?;
+
+    fn done(self, seen: &Snapshot, decision: &Decision) -> Done {
+        let old = seen.record.as_ref().map(|it| &it.value);
+        let is_forgotten = matches!(self.operation, Operation::Forget(_));
+        let husk = old.filter(|old| is_forgotten && is_husk(old, seen.now));
+        Done {
+            answer: decision.answer.clone(),
+            ended: decision.ended.or(husk.map(|old| old.born)),
+        }
     }
-    Ok(Some(decision.answer))
+}
+
+/// Whether it leaves nothing in the record that says whose it was.
+const fn is_act(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Resolve { .. }
+            | Operation::Redrive { .. }
+            | Operation::Park { .. }
+            | Operation::ReleaseByOperator { .. }
+            | Operation::Forget(_)
+    )
 }
 
 /// Whether the database takes writes: deleting what is not there is one, and leaves nothing.
@@ -130,18 +238,21 @@ async fn writes(
     Ok((writes, named))
 }
 
-/// A claim that was granted with a clock which the commit left far behind: a third of its lease is over already.
+/// A lease that was granted or renewed with a clock which the commit left far behind: a third of it is over already.
 fn overdue(operation: &Operation, answer: &Answer, now: Time, at: Time) -> Option<Operation> {
-    let (Operation::Claim(claim), Answer::Claimed(Claimed::Granted(lease))) = (operation, answer)
-    else {
+    let renewal = match (operation, answer) {
+        (Operation::Claim(claim), Answer::Claimed(Claimed::Granted(lease))) => Operation::Renew {
+            lease: Lease::clone(lease),
+            lease_for: claim.lease,
+            retention: claim.retention,
+        },
+        (Operation::Renew { .. }, Answer::Held(Held::Applied(_))) => operation.clone(),
+        _ => return None,
+    };
+    let Operation::Renew { lease_for, .. } = &renewal else {
         return None;
     };
-    let late = at.since(now) > claim.lease / 3;
-    late.then(|| Operation::Renew {
-        lease: Lease::clone(lease),
-        lease_for: claim.lease,
-        retention: claim.retention,
-    })
+    (at.since(now) > *lease_for / 3).then_some(renewal)
 }
 
 /// Renews before the grant is answered; if it is lost by then, the claim is made again.

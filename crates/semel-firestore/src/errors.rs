@@ -124,6 +124,14 @@ pub(crate) fn refusal(status: &Status, place: &Place) -> Error {
     }
 }
 
+/// What the caller is told when nobody can say what became of a write.
+pub(crate) fn unknown(place: &Place) -> Error {
+    Error::unavailable(format!(
+        "{place} did not say what became of a write, and somebody has changed the same document since: whether it was made is \
+         unknown; look at the document before you repeat the call"
+    ))
+}
+
 /// What the caller is told when the time is over.
 pub(crate) fn out_of_time(
     last: Option<&Status>,

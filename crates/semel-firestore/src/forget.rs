@@ -2,8 +2,10 @@
 
 use crate::client::{Client, Failure};
 use crate::names::{Collection, steps_of};
+use crate::parts::Parts;
 use crate::query;
 use crate::turn::Turns;
+use crate::value::Reader;
 use crate::writes::delete;
 use semel::Key;
 use semel::clock::Time;
@@ -11,6 +13,9 @@ use semel::protocol::{Fence, Record, State};
 
 /// How many steps of a forgotten incarnation are deleted at a time.
 const STEPS_MAX: u32 = 300;
+
+/// What is read of them: where their large results are.
+const PARTS: [&str; 2] = ["parts", "part_id"];
 
 /// Whether it is what forgetting leaves: an earlier turn may have come that far, and no further. Nobody can begin a step of a
 /// record that waits, and whoever claims it once it has expired begins anew.
@@ -29,7 +34,7 @@ pub(crate) async fn delete_steps(
         .names
         .document(Collection::Steps, &steps_of(key, born));
     loop {
-        let steps = query::beginning_with(client, Collection::Steps, &first, &[], STEPS_MAX);
+        let steps = query::beginning_with(client, Collection::Steps, &first, &PARTS, STEPS_MAX);
         let rows = client.query(steps, turns.within()).await?;
         let Some(full) = u32::try_from(rows.documents.len())
             .ok()
@@ -37,8 +42,16 @@ pub(crate) async fn delete_steps(
         else {
             return Ok(());
         };
-        let deletes = rows.documents.into_iter().map(|it| delete(it.name, None));
-        client.commit(deletes.collect(), turns.within()).await?;
+        let mut deletes = Vec::new();
+        for step in rows.documents {
+            // Its parts go with it: nobody could say later whose they were.
+            if let Some(parts) = Parts::read(Reader { document: &step })? {
+                let parts = parts.documents(client).into_iter();
+                deletes.extend(parts.map(|part| delete(part, None)));
+            }
+            deletes.push(delete(step.name, None));
+        }
+        client.commit(deletes, turns.within()).await?;
         if full < STEPS_MAX {
             return Ok(());
         }

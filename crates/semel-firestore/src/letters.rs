@@ -1,10 +1,13 @@
 //! Letters: read, decide, commit, as records are.
 
+use crate::attempts::{Attempts, Outcome};
 use crate::client::{Client, Failure};
+use crate::errors;
 use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
 use crate::list::document_after;
 use crate::names::Collection;
 use crate::parts::{Parts, Placed};
+use crate::proto::Write;
 use crate::query;
 use crate::snapshot::version;
 use crate::turn::Turns;
@@ -25,15 +28,16 @@ struct Found {
 }
 
 /// Does what `decide` says to the letter.
-pub(crate) async fn change<A>(
+pub(crate) async fn change<A: Clone>(
     client: &Client,
     id: &LetterId,
     decide: impl Fn(Option<&Stored>, Time) -> LetterDecision<A>,
     timeout: Duration,
 ) -> Result<A, Error> {
     let mut turns = Turns::new(client, timeout);
+    let mut attempts = Attempts::default();
     loop {
-        match turn(client, id, &decide, &mut turns).await {
+        match turn(client, id, &decide, &mut turns, &mut attempts).await {
             Ok(answer) => return Ok(answer),
             Err(failure) => turns.after(failure).await?,
         }
@@ -90,17 +94,47 @@ pub(crate) async fn list(
     })
 }
 
-async fn turn<A>(
+async fn turn<A: Clone>(
     client: &Client,
     id: &LetterId,
     decide: &impl Fn(Option<&Stored>, Time) -> LetterDecision<A>,
     turns: &mut Turns<'_>,
+    attempts: &mut Attempts<Stored, A>,
 ) -> Result<A, Failure> {
     let (found, now) = Found::read(client, id, turns).await?;
+    match attempts.compare(found.as_ref().map(|it| (&it.stored, it.version))) {
+        Outcome::Made(answer) => return Ok(answer),
+        Outcome::Unknown => return Err(errors::unknown(&client.place).into()),
+        Outcome::Open => {}
+    }
     let decision = decide(found.as_ref().map(|it| &it.stored), now);
-    let Some(new) = &decision.write else {
-        return Ok(decision.answer);
+    let Some(new) = decision.write else {
+        return match attempts.may_be_late() {
+            true => Err(errors::unknown(&client.place).into()),
+            false => Ok(decision.answer),
+        };
     };
+    let on = found.as_ref().map(|it| it.version);
+    let writes = writes(client, id, found, &new, now, turns).await?;
+    attempts.begin(on, new, decision.answer.clone());
+    let committed = client.commit(writes, turns.within()).await;
+    committed.inspect_err(|failure| {
+        if !failure.may_have_written() {
+            attempts.refused();
+        }
+    })?;
+    Ok(decision.answer)
+}
+
+/// What is committed, after what no document can hold.
+async fn writes(
+    client: &Client,
+    id: &LetterId,
+    found: Option<Found>,
+    new: &Stored,
+    now: Time,
+    turns: &mut Turns<'_>,
+) -> Result<Vec<Write>, Failure> {
     let name = client.names.letter(id);
     let was_open = found.as_ref().and_then(|it| it.stored.open());
     let old = was_open.map(|it| {
@@ -121,8 +155,7 @@ async fn turn<A>(
     };
     let mut writes = vec![replace(name, fields, found.map(|it| it.version))];
     writes.extend(parts.removed);
-    client.commit(writes, turns.within()).await?;
-    Ok(decision.answer)
+    Ok(writes)
 }
 
 /// The time and the name of the last letter seen.

@@ -32,6 +32,7 @@ mod apply;
 mod snapshot;
 mod forget;
 mod turn;
+mod attempts;
 mod belief;
 mod steps;
 mod index;

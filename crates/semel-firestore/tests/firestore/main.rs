@@ -4,6 +4,7 @@
 mod support;
 mod proxy;
 mod raw;
+mod acts;
 mod conformance;
 mod deadline;
 mod endpoint;
