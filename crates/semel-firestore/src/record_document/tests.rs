@@ -5,9 +5,10 @@ use crate::names::Names;
 use crate::proto::Value as FirestoreValue;
 use crate::settings::FirestoreSettings;
 use crate::value::boolean;
-use semel::Key;
 use semel::protocol::{Answer, Held, Lease, Operation, decide};
+use semel::{Key, Outcome};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("../../../../vectors/firestore.json")).unwrap()
@@ -150,6 +151,9 @@ fn handlers_complete_as_decide_does() {
             Time(number(&vector["now"])),
         );
         let name = &vector["name"];
+        if vector.get("writes").is_some() {
+            assert_eq!(operation.result(), Some(&outcome(vector)), "{name}");
+        }
         match vector.get("refused").map(|it| it.as_str().unwrap()) {
             Some("stale") => assert_eq!(decision.answer, Answer::Held(Held::Stale), "{name}"),
             Some("already") => {
@@ -167,6 +171,37 @@ fn handlers_complete_as_decide_does() {
     }
 }
 
+/// What is kept of a handler's answer, as the library encodes it: without its body, if that does not fit into a document.
+fn outcome(vector: &Value) -> Bytes {
+    let times = vector.get("body_times").map_or(1, number);
+    let body = vector["body"].as_str().unwrap();
+    let body = body.repeat(times.try_into().unwrap());
+    let status = u16::try_from(number(&vector["status"])).unwrap();
+    let mut outcome = Outcome::new(status, body);
+    for (name, values) in vector["headers"].as_object().unwrap() {
+        let one = std::slice::from_ref(values);
+        for value in values.as_array().map_or(one, Vec::as_slice) {
+            outcome = outcome.with_header(name, value.as_str().unwrap());
+        }
+    }
+    let whole = outcome.encode();
+    match whole.len() <= INLINE_BYTES_MAX {
+        true => whole,
+        false => outcome.bounded(0).encode(),
+    }
+}
+
+#[test]
+fn outcomes_are_encoded_as_in_other_languages() {
+    let vectors = vectors();
+    for vector in list(&vectors, "outcomes") {
+        let Some(result) = vector.get("result") else {
+            continue;
+        };
+        assert_eq!(outcome(vector), raw(result), "{}", vector["name"]);
+    }
+}
+
 /// What `once` writes in another language is a record like any other.
 #[test]
 fn documents_of_once_are_records() {
@@ -176,6 +211,13 @@ fn documents_of_once_are_records() {
             continue;
         };
         let read = read_record(&document(all_fields(written))).unwrap().value;
+        let text = vector["text"].as_str().unwrap();
+        let digest = Sha256::new_with_prefix(b"semel-once-v1")
+            .chain_update(u64::try_from(text.len()).unwrap().to_be_bytes())
+            .chain_update(text);
+        let digest: [u8; 32] = digest.finalize().into();
+        assert_eq!(read.fingerprint.as_bytes(), &digest, "{}", vector["name"]);
+        assert_eq!(vector["id"], Key::from_bytes(digest).to_string());
         assert_eq!(
             record_fields(&read, None),
             all_fields(written),

@@ -2,7 +2,7 @@
 
 use crate::support::settings;
 use bytes::Bytes;
-use semel::protocol::{Acted, Claim, Claimed, Held, Lease, State};
+use semel::protocol::{Acted, Claim, Claimed, Fail, FailKind, Held, InDoubt, Lease, State};
 use semel::store::StoreExt;
 use semel::{Fingerprint, Key};
 use semel_firestore::{FirestoreSettings, FirestoreStore};
@@ -66,6 +66,31 @@ async fn new_claim_and_the_words_of_its_run_take_one_call_each() {
         Claimed::Replayed(_)
     ));
     assert_eq!(other.calls() - before, 3, "the next one");
+}
+
+#[tokio::test]
+async fn failing_and_releasing_take_one_call_each() {
+    let Some(settings) = settings() else { return };
+    let [one, _] = two_stores(settings).await;
+    let lease = grant(&one, &claim(1)).await;
+    let before = one.calls();
+    let released = one.release(&lease).await.unwrap();
+    assert_eq!(released, Held::Applied(State::Waiting));
+    assert_eq!(one.calls() - before, 1, "release");
+    let lease = grant(&one, &claim(2)).await;
+    let before = one.calls();
+    let how = Fail {
+        kind: FailKind::Final,
+        in_doubt: InDoubt::Retry,
+        max_attempts: None,
+        max_in_doubt: None,
+        park_after: None,
+        retention: KEEP,
+        result: "failed".into(),
+    };
+    let failed = one.fail(&lease, &how).await.unwrap();
+    assert_eq!(failed, Held::Applied(State::Failed));
+    assert_eq!(one.calls() - before, 1, "fail");
 }
 
 #[tokio::test]
