@@ -1,6 +1,7 @@
 //! The calls to Firestore: each one request, with its token and its deadline, told apart only where they fail.
 
 use crate::channel::{Connection, Place};
+use crate::foreign::Foreign;
 use crate::names::Names;
 use crate::proto::batch_get_documents_response::Result as Got;
 use crate::proto::firestore_client::FirestoreClient;
@@ -19,6 +20,7 @@ use semel::clock::Time;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tonic::metadata::{Ascii, MetadataValue};
@@ -36,12 +38,18 @@ pub(crate) struct Client {
     pub(crate) names: Names,
     pub(crate) place: Place,
     pub(crate) clock: ServerClock,
+    pub(crate) foreign: Foreign,
     connection: Connection,
     tokens: Tokens,
     /// `database=…`, by which Google routes a request.
     routing: MetadataValue<Ascii>,
     calls: AtomicU64,
+    takes_writes: TakesWrites,
 }
+
+/// When a write was last made, unless something has gone wrong since.
+#[derive(Debug, Default)]
+struct TakesWrites(Mutex<Option<Instant>>);
 
 /// Documents as they were at one moment, in the order they were asked for.
 #[derive(Debug)]
@@ -97,6 +105,8 @@ impl Client {
         Ok(Self {
             place: Place::new(settings),
             clock: ServerClock::default(),
+            foreign: Foreign::default(),
+            takes_writes: TakesWrites::default(),
             connection: Connection::new(settings)?,
             tokens,
             routing: routing.parse().map_err(|_| {
@@ -156,6 +166,7 @@ impl Client {
         };
         let make = async |mut grpc: Grpc, request| grpc.commit(request).await;
         let (committed, asked) = self.call(Call::Commit, request, within, make).await?;
+        self.takes_writes.since(Some(Instant::now()));
         let committed = committed.into_inner();
         Ok(Committed {
             at: self
@@ -213,6 +224,12 @@ impl Client {
         Ok(made.count() as u64)
     }
 
+    /// Whether a write was made within this time, and nothing has gone wrong since.
+    pub(crate) fn took_a_write_within(&self, within: Duration) -> bool {
+        let last = *self.takes_writes.lock();
+        last.is_some_and(|last| last.elapsed() < within)
+    }
+
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -232,7 +249,10 @@ impl Client {
         let until = Instant::now() + within;
         let token = timeout_at(until, self.tokens.current()).await;
         let token = token.unwrap_or_else(|_| Err(no_token_in_time()));
-        let token = token.map_err(Failure::NoToken)?;
+        let token = token.map_err(|error| {
+            self.takes_writes.since(None);
+            Failure::NoToken(error)
+        })?;
         let request = self.request(message, &token, until);
         let asked = Instant::now();
         let used = self.connection.current();
@@ -243,6 +263,9 @@ impl Client {
                 if is_silence(&status) {
                     // The way there may be gone, and nobody has told us.
                     self.connection.replace(&used);
+                }
+                if !is_conflict(&status) {
+                    self.takes_writes.since(None);
                 }
                 if status.code() == Code::Unauthenticated {
                     self.tokens.forget(&token);
@@ -274,6 +297,26 @@ fn no_token_in_time() -> Error {
     Error::unavailable(
         "no token for Firestore came in time; nothing was sent without one, a retry is safe",
     )
+}
+
+/// Whether it is about one document, and what others do to it.
+fn is_conflict(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::AlreadyExists | Code::FailedPrecondition | Code::NotFound | Code::Aborted
+    )
+}
+
+// === impl TakesWrites ===
+
+impl TakesWrites {
+    fn since(&self, now: Option<Instant>) {
+        *self.lock() = now;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().expect("no holder of this lock panics")
+    }
 }
 
 // === impl Failure ===

@@ -114,21 +114,22 @@ pub(crate) async fn forget(
 }
 
 /// Those of a window that have ended.
-pub(crate) fn ended(documents: &[Document], now: Time) -> Result<Vec<Write>, Error> {
+pub(crate) fn ended(client: &Client, documents: &[Document], now: Time) -> Vec<Write> {
     let mut gone = Vec::new();
     for document in documents {
-        if ends(document)? <= now {
+        let ends = client.foreign.pass_over(&document.name, ends(document));
+        if ends.is_some_and(|ends| ends <= now) {
             gone.push(delete(document.name.clone(), document.update_time));
         }
     }
-    Ok(gone)
+    gone
 }
 
 fn ends(document: &Document) -> Result<Time, Error> {
     Reader { document }.time("expires_at")
 }
 
-fn until_fields(until: Time) -> Fields {
+pub(crate) fn until_fields(until: Time) -> Fields {
     fields([
         ("expires_at", int(until.0)),
         ("delete_at", timestamp(until.plus(GRACE))),

@@ -39,6 +39,8 @@ mod index;
 mod letters;
 mod list;
 mod sweep;
+mod sweep_turn;
+mod foreign;
 mod record_document;
 mod letter_document;
 mod parts;

@@ -34,21 +34,20 @@ pub(crate) async fn list(
             Err(failure) => turns.after(failure).await?,
         }
     };
-    page(&rows, limit)
+    Ok(page(client, &rows, limit))
 }
 
-fn page(rows: &Rows, limit: u32) -> Result<Page<(Key, Record)>, Error> {
+fn page(client: &Client, rows: &Rows, limit: u32) -> Page<(Key, Record)> {
     let mut items = Vec::new();
     for document in &rows.documents {
-        let record = read_record(document)?.value;
-        if !record.expired(rows.now) {
-            items.push((key_of(&document.name)?, record));
-        }
+        let read = key_of(&document.name).and_then(|key| Ok((key, read_record(document)?.value)));
+        let read = client.foreign.pass_over(&document.name, read);
+        items.extend(read.filter(|(_, record)| !record.expired(rows.now)));
     }
     let last = rows.documents.last();
     let last = last.filter(|_| rows.documents.len() >= limit as usize);
     let next = last.map(|last| Cursor(Bytes::copy_from_slice(id(&last.name).as_bytes())));
-    Ok(Page { items, next })
+    Page { items, next }
 }
 
 /// The document that a cursor names.

@@ -51,8 +51,12 @@ pub struct FirestoreSettings {
     /// write it on condition that it is true: one round trip for a new claim, a renewal and a completion, and one more for
     /// the first duplicate of another's work. True unless set.
     pub guess: bool,
-    /// How long one operation may take, with everything that is tried again: 5 s unless set.
+    /// How long one operation may take, with everything that is tried again: 5 s unless set, and a second more for each
+    /// 900,000 bytes of a large result.
     pub timeout: Duration,
+    /// How long after a sweep another begins, whoever asks for it, of all who share the collections: each reads every
+    /// document. A day unless set; zero is whenever somebody asks.
+    pub sweep_every: Duration,
 }
 
 // === impl FirestoreSettings ===
@@ -72,6 +76,7 @@ impl FirestoreSettings {
             metadata_host: None,
             guess: true,
             timeout: Duration::from_secs(5),
+            sweep_every: Duration::from_secs(24 * 60 * 60),
         }
     }
 

@@ -4,6 +4,7 @@ use crate::apply::apply;
 use crate::belief::Beliefs;
 use crate::client::Client;
 use crate::settings::FirestoreSettings;
+use crate::sweep_turn::SweepTurn;
 use crate::{index, letters, list, steps, sweep};
 use async_trait::async_trait;
 use semel::letter::{self, Letter, LetterHead, LetterId, Mark, Marked, Put};
@@ -18,6 +19,7 @@ pub struct FirestoreStore {
     client: Client,
     beliefs: Option<Beliefs>,
     timeout: Duration,
+    sweep_turn: SweepTurn,
 }
 
 // === impl FirestoreStore ===
@@ -34,6 +36,7 @@ impl FirestoreStore {
             client,
             beliefs: settings.guess.then(Beliefs::default),
             timeout: settings.timeout,
+            sweep_turn: SweepTurn::new(settings.sweep_every),
         };
         // Reading says what is wrong with the database, writing what is wrong with our rights.
         let looked = store.look(&Key::from_bytes([0; 32])).await;
@@ -102,6 +105,12 @@ impl Store for FirestoreStore {
     }
 
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
+        if after.is_none() && !self.sweep_turn.take(&self.client, self.timeout).await? {
+            return Ok(Swept {
+                removed: 0,
+                next: None,
+            });
+        }
         sweep::sweep(&self.client, after, self.timeout).await
     }
 }

@@ -16,6 +16,7 @@ use crate::value::{Reader, time};
 use crate::writes::delete;
 use bytes::Bytes;
 use semel::Error;
+use semel::clock::Time;
 use semel::protocol::sweepable;
 use semel::store::{Cursor, Swept};
 use std::collections::BTreeMap;
@@ -74,11 +75,11 @@ async fn window(
     let documents = query::by_name(client, collection, select, after, WINDOW);
     let rows = client.query(documents, turns.within()).await?;
     let gone = match collection {
-        Collection::Records => records(&rows)?,
+        Collection::Records => records(client, &rows),
         Collection::Steps => steps(client, &rows, turns).await?,
         Collection::Parts => parts(client, &rows, turns).await?,
-        Collection::Letters => tombstones(&rows)?,
-        Collection::Index => index::ended(&rows.documents, rows.now)?,
+        Collection::Letters => tombstones(client, &rows),
+        Collection::Index => index::ended(client, &rows.documents, rows.now),
     };
     let removed = client.write_each(gone, turns.within()).await?;
     let last = rows.documents.last();
@@ -97,15 +98,16 @@ async fn window(
 }
 
 /// A record that changes meanwhile stays: it is deleted in the version that was seen.
-fn records(rows: &Rows) -> Result<Vec<Write>, Error> {
+fn records(client: &Client, rows: &Rows) -> Vec<Write> {
     let mut gone = Vec::new();
     for document in &rows.documents {
-        key_of(&document.name)?;
-        if sweepable(&read_record(document)?.value, GRACE, rows.now) {
+        let record = key_of(&document.name).and_then(|_| Ok(read_record(document)?.value));
+        let record = client.foreign.pass_over(&document.name, record);
+        if record.is_some_and(|record| sweepable(&record, GRACE, rows.now)) {
             gone.push(delete(document.name.clone(), document.update_time));
         }
     }
-    Ok(gone)
+    gone
 }
 
 /// Steps whose incarnation is gone: it never comes back, because fences rise.
@@ -122,7 +124,9 @@ async fn steps(client: &Client, rows: &Rows, turns: &mut Turns<'_>) -> Result<Ve
         };
         let record = records.get(&client.names.record(&key));
         let lives = record.map(|document| Reader { document }.int("born"));
-        if lives.transpose()? != Some(born.0) {
+        // A record that cannot be read keeps its steps.
+        let lives = lives.map(|it| client.foreign.pass_over(&step.name, it));
+        if lives.is_none_or(|lives| lives.is_some_and(|lives| lives != born.0)) {
             gone.push(delete(step.name.clone(), step.update_time));
         }
     }
@@ -158,16 +162,23 @@ async fn parts(client: &Client, rows: &Rows, turns: &mut Turns<'_>) -> Result<Ve
     Ok(gone)
 }
 
-fn tombstones(rows: &Rows) -> Result<Vec<Write>, Error> {
+fn tombstones(client: &Client, rows: &Rows) -> Vec<Write> {
     let mut gone = Vec::new();
     for document in &rows.documents {
-        // Open letters have no end, and are not read whole here.
-        let ends = Reader { document }.int_or_none("expires_at")?.is_some();
-        if ends && read_letter(document)?.value.0.sweepable(rows.now) {
+        let is_over = client
+            .foreign
+            .pass_over(&document.name, is_over(document, rows.now));
+        if is_over == Some(true) {
             gone.push(delete(document.name.clone(), document.update_time));
         }
     }
-    Ok(gone)
+    gone
+}
+
+fn is_over(letter: &Document, now: Time) -> Result<bool, Error> {
+    // Open letters have no end, and are not read whole here.
+    let ends = Reader { document: letter }.int_or_none("expires_at")?;
+    Ok(ends.is_some() && read_letter(letter)?.value.0.sweepable(now))
 }
 
 /// Those of the named documents that are there, by name.

@@ -52,20 +52,28 @@ impl Raw {
 
     /// A part as a process leaves it that dies before it names it.
     pub(crate) async fn leave_part(&mut self, of: &Key) {
-        let text = ValueType::StringValue(format!("semel_records/{of}"));
-        let of = Value {
-            value_type: Some(text),
+        let of = ("of", format!("semel_records/{of}"));
+        self.write("semel_parts/left_0", &[of]).await;
+    }
+
+    /// Writes a document with these texts.
+    pub(crate) async fn write(&mut self, path: &str, texts: &[(&str, String)]) {
+        let text = |text: &String| Value {
+            value_type: Some(ValueType::StringValue(text.clone())),
         };
-        let part = Document {
-            name: format!("{}/documents/semel_parts/left_0", self.database),
-            fields: [("of".to_owned(), of)].into(),
+        let fields = texts
+            .iter()
+            .map(|(name, it)| ((*name).to_owned(), text(it)));
+        let document = Document {
+            name: format!("{}/documents/{path}", self.database),
+            fields: fields.collect(),
             create_time: None,
             update_time: None,
         };
         let request = as_owner(CommitRequest {
             database: self.database.clone(),
             writes: vec![Write {
-                operation: Some(Operation::Update(part)),
+                operation: Some(Operation::Update(document)),
                 update_mask: None,
                 current_document: None,
             }],

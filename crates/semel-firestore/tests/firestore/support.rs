@@ -42,6 +42,7 @@ pub(crate) fn settings() -> Option<FirestoreSettings> {
     settings.emulator_host = Some(host);
     // Google's machines are faster than this one while it compiles.
     settings.timeout = Duration::from_secs(20);
+    settings.sweep_every = Duration::ZERO;
     Some(settings)
 }
 

@@ -1,12 +1,13 @@
 //! What a sweep removes, and what it leaves, as the database has it.
 
+use crate::proxy::{Fate, Proxy};
 use crate::raw::Raw;
 use crate::support::{Aged, settings};
 use bytes::Bytes;
 use semel::protocol::{Claim, Claimed, Held, Lease, State, StepBegun};
 use semel::store::StoreExt;
-use semel::{Fingerprint, Key, Store};
-use semel_firestore::FirestoreStore;
+use semel::{Error, Fingerprint, Key, Store};
+use semel_firestore::{FirestoreSettings, FirestoreStore};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -64,4 +65,70 @@ async fn what_nothing_names_any_more_is_removed_and_nothing_else() {
     for collection in ["semel_records", "semel_parts", "semel_steps"] {
         assert_eq!(raw.count(collection).await, 0, "{collection}");
     }
+}
+
+#[tokio::test]
+async fn one_sweep_a_day_is_enough_for_all() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    settings.sweep_every = FirestoreSettings::new("shop-prod").sweep_every;
+    let one = FirestoreStore::connect(settings.clone()).await.unwrap();
+    let other = FirestoreStore::connect(settings).await.unwrap();
+    let begins = async |store: &FirestoreStore| store.sweep(None).await.unwrap().next.is_some();
+    assert!(begins(&one).await);
+    let before = other.calls();
+    assert!(!begins(&other).await && !begins(&other).await && !begins(&one).await);
+    assert_eq!(other.calls() - before, 1, "it reads when the next is due");
+    other.let_pass(25 * HOUR);
+    assert!(begins(&other).await);
+}
+
+#[tokio::test]
+async fn what_somebody_else_put_among_the_records_stops_nobody() {
+    let Some(settings) = settings() else { return };
+    let mut raw = Raw::open(&settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let lease = grant(&store, 1).await;
+    let key = Key::from_bytes([0; 32]);
+    for path in [
+        "semel_records/0-note".to_owned(),
+        format!("semel_records/{key}"),
+    ] {
+        raw.write(&path, &[("state", "mine".to_owned())]).await;
+    }
+    let listed = store.list(None, None, 10).await.unwrap();
+    let listed: Vec<_> = listed.items.iter().map(|(key, _)| *key).collect();
+    assert_eq!(listed, [lease.key]);
+    store.let_pass(50 * HOUR);
+    assert_eq!(sweep(&store).await, 1);
+    assert_eq!(raw.count("semel_records").await, 2);
+    // Whoever asks for it hears what is wrong with it.
+    let error = store.look(&key).await.unwrap_err();
+    assert!(matches!(error, Error::Corrupt(_)), "{error}");
+}
+
+#[tokio::test]
+async fn readiness_is_asked_for_where_no_write_has_shown_it() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    let proxy = Proxy::start(&mut settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let before = store.calls();
+    for _ in 0..3 {
+        store.ready().await.unwrap();
+    }
+    assert_eq!(store.calls(), before, "connecting has written");
+    // Once something has gone wrong, it is asked for until it is right again.
+    let refused = Fate::Refused(7, "Missing or insufficient permissions.");
+    proxy.always("/BatchGetDocuments", refused.clone());
+    let key = Key::from_bytes([1; 32]);
+    assert!(matches!(store.look(&key).await, Err(Error::Denied(_))));
+    proxy.always("/Commit", refused);
+    assert!(matches!(store.ready().await, Err(Error::Denied(_))));
+    proxy.next("/Commit", []);
+    store.ready().await.unwrap();
+    store.ready().await.unwrap();
+    assert_eq!(proxy.made("/Commit"), 1);
 }
