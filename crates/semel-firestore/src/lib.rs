@@ -56,5 +56,8 @@ mod errors;
 #[doc(hidden)]
 pub mod proto;
 
+#[cfg(test)]
+mod exemptions;
+
 pub use settings::FirestoreSettings;
 pub use store::FirestoreStore;

@@ -111,6 +111,10 @@ impl Parts {
     }
 }
 
+pub(crate) fn part_fields(piece: &Bytes, of: &str) -> Fields {
+    fields([("data", bytes(piece.clone())), ("of", string(of))])
+}
+
 async fn fetch(
     client: &Client,
     parts: &[String],
@@ -153,8 +157,7 @@ impl Kept {
         let names = self.parts.documents(client).into_iter();
         for (name, piece) in names.zip(pieces).skip(self.written) {
             let piece = self.whole.slice_ref(piece);
-            let part = fields([("data", bytes(piece)), ("of", string(of))]);
-            let writes = vec![put(name, part, None)];
+            let writes = vec![put(name, part_fields(&piece, of), None)];
             client.commit(writes, turns.within()).await?;
             self.written += 1;
         }
