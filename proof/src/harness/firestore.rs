@@ -40,6 +40,10 @@ pub(crate) enum Completing {
 
 const RUNNING: i64 = 1;
 const SUCCEEDED: i64 = 2;
+const PARKED: i64 = 5;
+
+/// How long after its end a record may be deleted, in microseconds.
+const DELETE_AFTER: i64 = 24 * 60 * 60 * 1_000_000;
 
 // === impl FirestoreDatabase ===
 
@@ -80,7 +84,7 @@ impl FirestoreDatabase {
             return Ok(Completing::Stale);
         }
         match int(&record, "state") {
-            Some(RUNNING) => Ok(Completing::By(completed(record, &now, result))),
+            Some(RUNNING | PARKED) => Ok(Completing::By(completed(record, &now, result))),
             Some(SUCCEEDED) => Ok(Completing::Already(result_of(&record))),
             Some(_) | None => Ok(Completing::Stale),
         }
@@ -120,16 +124,24 @@ pub(crate) fn created(name: String, fields: HashMap<String, Value>) -> Write {
 }
 
 fn completed(record: Document, now: &Timestamp, result: &Bytes) -> Write {
-    let now = ValueType::IntegerValue(micros(now));
+    let now = micros(now);
+    let time = |name| int(&record, name).unwrap_or_default();
+    let (ends, lease_until) = (time("expires_at"), time("lease_until"));
+    let expires_at = ends.max(now + (ends - lease_until));
+    let delete_at = expires_at + DELETE_AFTER;
+    let delete_at = Timestamp {
+        seconds: delete_at / 1_000_000,
+        nanos: i32::try_from(delete_at % 1_000_000 * 1_000).expect("below a second"),
+    };
     let mut fields = record.fields;
-    fields.extend([
-        ("state".into(), value(ValueType::IntegerValue(SUCCEEDED))),
-        ("lease_until".into(), value(now)),
-        (
-            "result".into(),
-            value(ValueType::BytesValue(result.clone())),
-        ),
-    ]);
+    let changed = [
+        ("state", ValueType::IntegerValue(SUCCEEDED)),
+        ("lease_until", ValueType::IntegerValue(now)),
+        ("expires_at", ValueType::IntegerValue(expires_at)),
+        ("delete_at", ValueType::TimestampValue(delete_at)),
+        ("result", ValueType::BytesValue(result.clone())),
+    ];
+    fields.extend(changed.map(|(name, it)| (name.to_owned(), value(it))));
     let version = record.update_time.unwrap_or_default();
     put(record.name, fields, ConditionType::UpdateTime(version))
 }
