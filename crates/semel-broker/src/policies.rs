@@ -4,7 +4,7 @@ use crate::proto::iam::{Policy, TestIamPermissionsRequest, TestIamPermissionsRes
 use crate::storage::{Batch, Storage, StorageError, Table};
 use prost::Message;
 use sha2::{Digest, Sha256};
-use tonic::Status;
+use tonic::{Code, Status};
 
 /// How much of a policy's digest stands for it.
 const ETAG_BYTES: usize = 8;
@@ -52,10 +52,24 @@ impl Policies {
     }
 }
 
-/// All of them are granted.
-pub(crate) fn granted(request: &TestIamPermissionsRequest) -> TestIamPermissionsResponse {
-    TestIamPermissionsResponse {
-        permissions: request.permissions.clone(),
+/// All of them are granted; none, if the resource is not there: clients ask so whether they may make it.
+pub(crate) fn granted(
+    request: TestIamPermissionsRequest,
+    resource: Result<(), Status>,
+) -> Result<TestIamPermissionsResponse, Status> {
+    if let Some(several) = request.permissions.iter().find(|it| it.contains('*')) {
+        return Err(Status::invalid_argument(format!(
+            "Permission {several} is not valid: wildcards are not allowed."
+        )));
+    }
+    match resource {
+        Ok(()) => Ok(TestIamPermissionsResponse {
+            permissions: request.permissions,
+        }),
+        Err(missing) if missing.code() == Code::NotFound => {
+            Ok(TestIamPermissionsResponse::default())
+        }
+        Err(refused) => Err(refused),
     }
 }
 

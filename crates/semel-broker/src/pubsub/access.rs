@@ -33,8 +33,7 @@ impl Registry {
         &self,
         request: &TestIamPermissionsRequest,
     ) -> Result<TestIamPermissionsResponse, Status> {
-        self.check_resource(&request.resource)?;
-        Ok(policies::granted(request))
+        policies::granted(request.clone(), self.check_resource(&request.resource))
     }
 
     /// Whether there is such a resource.

@@ -18,7 +18,7 @@ pub(super) enum AttributeTest {
     Has(String),
     /// `attributes.key = "value"`
     Is(String, String),
-    /// `attributes.key != "value"`; not true of a message without the key.
+    /// `attributes.key != "value"`; true of a message without the key.
     IsNot(String, String),
     /// `hasPrefix(attributes.key, "prefix")`
     HasPrefix(String, String),
@@ -38,7 +38,7 @@ pub(super) fn wants(filter: &MessageFilter, attributes: &HashMap<String, String>
     filter.matches(&|test| match test {
         AttributeTest::Has(key) => attributes.contains_key(key),
         AttributeTest::Is(key, wanted) => value(key) == Some(wanted),
-        AttributeTest::IsNot(key, unwanted) => value(key).is_some_and(|it| it != unwanted),
+        AttributeTest::IsNot(key, unwanted) => value(key) != Some(unwanted),
         AttributeTest::HasPrefix(key, prefix) => {
             value(key).is_some_and(|it| it.starts_with(prefix))
         }
@@ -117,7 +117,9 @@ mod tests {
             ("attributes.region = \"eu-west\"", true),
             ("attributes.region=\"eu\"", false),
             ("attributes.region != \"us\"", true),
-            ("attributes.zone != \"us\"", false),
+            ("attributes.region != \"eu-west\"", false),
+            ("attributes.zone != \"us\"", true),
+            ("attributes:zone AND attributes.zone != \"us\"", false),
             ("NOT attributes.zone = \"us\"", true),
             ("hasPrefix(attributes.region, \"eu\")", true),
             ("hasPrefix(attributes.region,\"us\")", false),

@@ -1,6 +1,6 @@
 //! Policies of queues, and where queues can be.
 
-use super::{Tasks, errors, names};
+use super::{Tasks, errors, names, paging};
 use crate::methods::Methods;
 use crate::policies;
 use crate::proto::iam::{
@@ -16,6 +16,9 @@ use tonic::Status;
 
 /// Listed even where there is no queue yet: who makes a first one looks for a place.
 const LOCATION: &str = "us-central1";
+
+/// More than there are regions.
+const LOCATIONS_PAGE_MAX: usize = 100;
 
 // === impl Tasks ===
 
@@ -48,8 +51,8 @@ impl Tasks {
         &self,
         request: &TestIamPermissionsRequest,
     ) -> Result<TestIamPermissionsResponse, Status> {
-        self.queue_of_policy(&request.resource)?;
-        Ok(policies::granted(request))
+        let queue = self.queue_of_policy(&request.resource).map(drop);
+        policies::granted(request.clone(), queue)
     }
 
     fn queue_of_policy<'a>(&self, name: &'a str) -> Result<&'a str, Status> {
@@ -75,17 +78,26 @@ impl Tasks {
         if !is_project {
             return Err(errors::no_project(project));
         }
-        if request.page_size < 0 || !request.page_token.is_empty() {
-            return Err(errors::invalid("All locations are on the first page."));
-        }
+        let size = paging::size(
+            request.page_size,
+            LOCATIONS_PAGE_MAX,
+            "ListLocationsRequest",
+        )?;
+        let list = format!("locations {project}");
+        let after = paging::after(&request.page_token, &list, self.now())?;
         let prefix = format!("{project}/locations/");
         let queues = self.all();
         let queues = queues.iter().filter_map(|it| it.name.strip_prefix(&prefix));
         let found = queues.filter_map(|rest| rest.split('/').next());
         let found: BTreeSet<_> = found.chain([LOCATION]).collect();
+        let after = after.as_deref().unwrap_or_default();
+        let mut rest = found.into_iter().filter(|id| *id > after).peekable();
+        let page: Vec<_> = rest.by_ref().take(size).collect();
+        let last = page.last().filter(|_| rest.peek().is_some());
+        let next_page_token = last.map(|id| paging::token(&list, id, self.now()));
         Ok(ListLocationsResponse {
-            locations: found.iter().map(|id| place(project, id)).collect(),
-            next_page_token: String::new(),
+            locations: page.iter().map(|id| place(project, id)).collect(),
+            next_page_token: next_page_token.unwrap_or_default(),
         })
     }
 }

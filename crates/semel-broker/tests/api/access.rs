@@ -46,7 +46,15 @@ async fn a_policy_is_shown_as_it_was_set_and_goes_with_its_resource() {
         let path = format!("{resource}:testIamPermissions");
         let tested = broker.post(&path, permissions.clone()).await.unwrap();
         assert_eq!(tested, permissions);
+        let missing = format!("{resource}-missing:testIamPermissions");
+        assert_eq!(ok(broker.post(&missing, permissions)).await, json!({}));
+        let several = json!({ "permissions": ["pubsub.topics.*"] });
+        let refused = broker.post(&path, several).await.unwrap_err();
+        assert_eq!(refused.status, "INVALID_ARGUMENT");
     }
+    let nonsense = "/v1/projects/p/topics/1:testIamPermissions";
+    let refused = broker.post(nonsense, json!({})).await.unwrap_err();
+    assert_eq!(refused.status, "INVALID_ARGUMENT");
     set(&broker, TOPIC, &json!({ "bindings": bindings })).await;
     broker.delete(TOPIC).await.unwrap();
     let gone = broker.get(&format!("{TOPIC}:getIamPolicy")).await;
@@ -118,6 +126,16 @@ async fn places_are_those_of_the_queues() {
         .map(|it| &it["locationId"])
         .collect();
     assert_eq!(ids, ["europe-west3", "us-central1"]);
+    assert!(list["nextPageToken"].is_null());
+    let path = "/v2/projects/p/locations?pageSize=1";
+    let first = ok(broker.get(path)).await;
+    assert_eq!(first["locations"].as_array().unwrap().len(), 1);
+    let token = first["nextPageToken"].as_str().unwrap();
+    let second = ok(broker.get(&format!("{path}&pageToken={token}"))).await;
+    assert_eq!(second["locations"][0]["locationId"], "us-central1");
+    assert!(second["nextPageToken"].is_null());
+    let bogus = broker.get(&format!("{path}&pageToken=x")).await;
+    assert_eq!(bogus.unwrap_err().status, "INVALID_ARGUMENT");
     let one = broker
         .get("/v2/projects/p/locations/asia-east1")
         .await
