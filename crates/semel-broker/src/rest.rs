@@ -101,7 +101,10 @@ impl Rest {
         let path = Path::new(parts.uri.path());
         let mut routes = self.routes.iter();
         let Some(route) = routes.find(|route| route.is_for(&parts.method, &path)) else {
-            return error::unmapped(parts.uri.path());
+            return match parts.uri.path().strip_prefix("/v2beta2/") {
+                Some(_) => ErrorResponse::from(self.refused(&pull_queues())).response(),
+                None => error::unmapped(parts.uri.path()),
+            };
         };
         let values = route.values(&path);
         match self.serve(route, values, &parts, body).await {
@@ -133,6 +136,9 @@ impl Rest {
                 // What comes last wins: a name in the body cannot lead elsewhere than the path.
                 for (fields, value) in variables.iter().zip(&values) {
                     reader.variable(fields, value);
+                }
+                for name in reader.unknown() {
+                    method.check.unknown(name);
                 }
                 if let Some(not_served) = reader.not_served() {
                     return Err(method.check.refused(not_served.status()).into());
@@ -173,6 +179,14 @@ fn no_grpc_method(path: &str) -> NotServed {
         name,
         why: "no method of this name is known".into(),
     })
+}
+
+/// A version of Cloud Tasks that no method here is of.
+fn pull_queues() -> NotServed {
+    NotServed {
+        name: "google.cloud.tasks.v2beta2.CloudTasks".into(),
+        why: "pull queues have no successor; v2 does the rest".into(),
+    }
 }
 
 async fn whole(body: Body) -> Result<Bytes, ErrorResponse> {

@@ -3,7 +3,7 @@
 
 use super::{NotServed, Refusals, Standing, well_known};
 use crate::proto::POOL;
-use crate::status::told;
+use crate::status::{cut, told};
 use bytes::{Buf, Bytes};
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
@@ -98,6 +98,12 @@ impl RequestCheck {
         let status = told(status);
         self.refusals.note(&self.method, &status);
         status
+    }
+
+    /// Remembers a field that nobody knows, which JSON names.
+    pub(crate) fn unknown(&self, name: &str) {
+        let message = "Cannot find field: no field of this name is known";
+        self.refusals.remember(&self.method, &cut(name), message);
     }
 }
 

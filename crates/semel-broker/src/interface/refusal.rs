@@ -122,19 +122,22 @@ impl Refusals {
 
     /// Remembers a refusal, if it is one of what is not served.
     pub(crate) fn note(&self, method: &str, status: &Status) {
-        let Some(name) = name_of(status) else {
-            return;
-        };
+        if let Some(name) = name_of(status) {
+            self.remember(method, &name, status.message());
+        }
+    }
+
+    pub(crate) fn remember(&self, method: &str, name: &str, message: &str) {
         let last = self.clock.now();
         let mut seen = self.seen();
-        let key = (method.to_owned(), name);
+        let key = (method.to_owned(), name.to_owned());
         if !seen.contains_key(&key) && seen.len() >= REFUSALS_MAX {
             let oldest = seen.iter().min_by_key(|(_, it)| it.last);
             let oldest = oldest.map(|(key, _)| key.clone());
             oldest.and_then(|key| seen.remove(&key));
         }
         let entry = seen.entry(key).or_insert_with(|| Seen {
-            message: status.message().into(),
+            message: message.into(),
             count: 0,
             last,
         });

@@ -5,7 +5,6 @@ use super::error::{ErrorResponse, Violation};
 use super::route::Binding;
 use super::scalar::{self, InvalidValue};
 use crate::interface::{NotServed, Standing, is_not_served_type};
-use crate::proto;
 use prost_reflect::{self as reflect, DynamicMessage, EnumDescriptor, FieldDescriptor, Kind};
 use prost_reflect::{MapKey, MessageDescriptor, ReflectMessage};
 use serde_json::{Map, Value};
@@ -23,6 +22,8 @@ pub(crate) struct MessageReader {
 struct Mistakes {
     violations: Vec<Violation>,
     not_served: Option<NotServed>,
+    /// What nobody knows, by the message it was said of: `google.pubsub.v1.Topic.news`.
+    unknown: Vec<String>,
 }
 
 /// Where in the message we are, from the inside out.
@@ -75,14 +76,41 @@ impl MessageReader {
 
     /// Reads a parameter of the query, `pageSize` or `queue.rateLimits.maxBurstSize`.
     pub(crate) fn parameter(&mut self, name: &str, value: &str) {
-        match proto::fields(&self.message.descriptor(), name, named) {
-            Some(fields) => self.variable(&fields, value),
-            None => self.mistakes.unknown(
-                name,
-                ROOT,
-                &format!("Cannot bind query parameter. Field '{name}' could not be found in request message."),
-            ),
+        let mut fields: Vec<FieldDescriptor> = Vec::new();
+        let mut message = Some(self.message.descriptor());
+        for step in name.split('.') {
+            let wrong = match (
+                message.as_ref().and_then(|it| named(it, step)),
+                fields.last(),
+            ) {
+                (_, Some(outer)) if outer.is_list() || outer.is_map() => format!(
+                    "'{}' is a message type. Parameters can only be bound to primitive types.",
+                    outer.json_name()
+                ),
+                (Some(field), _) => {
+                    message = field.kind().as_message().cloned();
+                    let refusal = Standing::refusal(&field);
+                    fields.push(field);
+                    match refusal {
+                        // What is inside is not known here.
+                        Some(not_served) if !value.is_empty() => {
+                            self.mistakes.not_served.get_or_insert(not_served);
+                            return;
+                        }
+                        Some(_) => return,
+                        None => continue,
+                    }
+                }
+                (None, _) => {
+                    let within = message.as_ref().map_or("", |it| it.full_name());
+                    self.mistakes.unknown.push(format!("{within}.{step}"));
+                    format!("Field '{name}' could not be found in request message.")
+                }
+            };
+            let wrong = format!("Cannot bind query parameter. {wrong}");
+            return self.mistakes.unknown(name, ROOT, &wrong);
         }
+        self.variable(&fields, value);
     }
 
     /// Puts the value of a path's variable where these fields lead.
@@ -95,6 +123,11 @@ impl MessageReader {
     /// The first field that is set and not served.
     pub(crate) fn not_served(&self) -> Option<&NotServed> {
         self.mistakes.not_served.as_ref()
+    }
+
+    /// The fields that were set and that nobody knows.
+    pub(crate) fn unknown(&self) -> &[String] {
+        &self.mistakes.unknown
     }
 
     /// The message, if there was no mistake.
@@ -139,6 +172,8 @@ impl Mistakes {
         let mut chosen: Vec<String> = Vec::new();
         for (name, value) in object {
             let Some(field) = named(&message, name) else {
+                let full = format!("{}.{name}", message.full_name());
+                self.unknown.push(full);
                 self.unknown(name, path, "Cannot find field.");
                 continue;
             };

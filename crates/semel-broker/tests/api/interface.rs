@@ -145,12 +145,76 @@ async fn updates_are_refused_by_value_and_by_mask() {
 }
 
 #[tokio::test]
+async fn parameters_of_the_query_are_read_or_refused() {
+    let broker = Broker::start(&[]).await;
+    for (parameter, status, words) in [
+        (
+            "tags.key=x",
+            "UNIMPLEMENTED",
+            "Topic.tags is not served here",
+        ),
+        (
+            "kmsKeyName=x",
+            "UNIMPLEMENTED",
+            "Topic.kms_key_name is not served here",
+        ),
+        (
+            "ingestion_data_source_settings.aws.stream=x",
+            "UNIMPLEMENTED",
+            "Topic.ingestion_data_source_settings is not served here",
+        ),
+        (
+            "labels.key=x",
+            "INVALID_ARGUMENT",
+            "'labels' is a message type",
+        ),
+        ("labels=x", "INVALID_ARGUMENT", "Invalid value at 'labels'"),
+        ("name.more=x", "INVALID_ARGUMENT", "could not be found"),
+        ("news=x", "INVALID_ARGUMENT", "could not be found"),
+        (
+            "schemaSettings.news=x",
+            "INVALID_ARGUMENT",
+            "could not be found",
+        ),
+    ] {
+        let path = format!("/v1/{TOPIC}?{parameter}");
+        let refused = broker.put(&path, json!({})).await.unwrap_err();
+        assert_eq!(refused.status, status, "{parameter}: {refused:?}");
+        assert!(refused.message.contains(words), "{refused:?}");
+    }
+    let body = json!({ "messageStoragePolicy": { "news": 1 } });
+    broker.put(&format!("/v1/{TOPIC}"), body).await.unwrap_err();
+    let policy = "messageStoragePolicy.allowedPersistenceRegions=europe-west1";
+    let path = format!("/v1/{TOPIC}?{policy}&tags.key=&kmsKeyName=");
+    let made = broker.put(&path, json!({})).await.unwrap();
+    let regions = &made["messageStoragePolicy"]["allowedPersistenceRegions"];
+    assert_eq!(regions, &json!(["europe-west1"]));
+
+    let remembered = broker.get("/_semel/refusals").await.unwrap();
+    let names = remembered["refusals"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|it| it["name"].as_str().unwrap()).collect();
+    for name in [
+        "Topic.news",
+        "SchemaSettings.news",
+        "MessageStoragePolicy.news",
+        "Topic.tags",
+    ] {
+        assert!(
+            names.contains(&&*format!("google.pubsub.v1.{name}")),
+            "{names:?}"
+        );
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
 async fn methods_that_are_not_served_have_their_paths() {
     let broker = Broker::start(&[]).await;
     let queue = "projects/p/locations/l/queues/q";
     for path in [
         format!("/v2/{queue}/tasks:batchCreate"),
         format!("/{queue}/tasks:batchDelete"),
+        format!("/v2beta2/{queue}/tasks:lease"),
     ] {
         let refused = broker.post(&path, Value::Null).await.unwrap_err();
         assert_eq!(refused.status, "UNIMPLEMENTED", "{path}");
