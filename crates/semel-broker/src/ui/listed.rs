@@ -1,16 +1,11 @@
 //! Lists that the broker's own interface gives: schemas, and what was refused.
 
 use super::ask::Failed;
-use super::names::{encoded, project};
 use super::screen::{Screen, moment};
 use axum::response::Response;
 use http::StatusCode;
 use semel_ui::{Column, Markup, empty, html, table};
-use serde_json::Value;
-use std::collections::BTreeSet;
-
-/// How many rows are shown.
-const ROWS_MAX: usize = 200;
+use serde_json::{Value, json};
 
 /// What is shown of each item: a member, and what it is called here.
 type Shown = [(&'static str, &'static str)];
@@ -18,8 +13,11 @@ type Shown = [(&'static str, &'static str)];
 const OF_A_SCHEMA: &Shown = &[
     ("name", "schema"),
     ("type", "written in"),
-    ("revisionId", "revision"),
-    ("revisionCreateTime", "made at"),
+    ("revisions", "revisions"),
+    ("revision", "latest"),
+    ("last_us", "made at"),
+    ("topics", "topics"),
+    ("definition", "definition"),
 ];
 const OF_A_REFUSAL: &Shown = &[
     ("last_us", "last at"),
@@ -29,25 +27,33 @@ const OF_A_REFUSAL: &Shown = &[
     ("count", "times"),
 ];
 
-/// Schemas of every project that has something.
+/// Every schema, of all projects.
 pub(super) async fn schemas(screen: Screen) -> Response {
-    let topics = screen.page.registry.shown_topics();
-    let projects: BTreeSet<String> = topics.iter().map(|it| project(&it.name).into()).collect();
-    let mut found = Ok(Vec::new());
-    for project in projects {
-        let path = format!("/v1/projects/{}/schemas", encoded(&project));
-        let page = screen.page.ask.get(&path).await;
-        found = found.and_then(|mut all: Vec<Value>| {
-            all.extend(list(&page?));
-            Ok(all)
-        });
-    }
+    let found = screen.page.ask.get("/_semel/schemas").await;
+    let found = found.map(|page| list(&page).iter().map(of_a_schema).collect());
     let main = html! {
         h1 { "Schemas" }
-        p.lead { "What the messages of a topic must look like. Those of projects that have a topic are shown." }
+        p.lead { "What the messages of a topic must look like." }
         (shown("Schemas", OF_A_SCHEMA, &found, "There is no schema."))
     };
     screen.show("Schemas", "schemas", &main)
+}
+
+fn of_a_schema(schema: &Value) -> Value {
+    let items = |member: &str| schema[member].as_array().cloned().unwrap_or_default();
+    let revisions = items("revisions");
+    let latest = revisions.last().cloned().unwrap_or_default();
+    let topics = items("topics");
+    let topics: Vec<_> = topics.iter().filter_map(Value::as_str).collect();
+    json!({
+        "name": schema.get("name"),
+        "type": schema.get("type"),
+        "revisions": revisions.len(),
+        "revision": latest.get("id"),
+        "last_us": latest.get("created_us"),
+        "topics": topics.join(", "),
+        "definition": latest.get("definition"),
+    })
 }
 
 /// What clients asked for and this broker does not do.
@@ -97,7 +103,7 @@ fn shown(
             .map(|(member, _)| cell(member, row.get(member)))
             .collect()
     };
-    let rows: Vec<Vec<Markup>> = rows.iter().take(ROWS_MAX).map(cells).collect();
+    let rows: Vec<Vec<Markup>> = rows.iter().map(cells).collect();
     table(caption, &columns, &rows)
 }
 
@@ -106,6 +112,10 @@ fn cell(member: &str, value: Option<&Value>) -> Markup {
         ("last_us", Some(micros)) => {
             let (day, whole) = moment(micros.as_i64().unwrap_or_default());
             html! { time.mono datetime=(whole) title=(whole) { (day) } }
+        }
+        (_, Some(Value::String(text))) if text.is_empty() => html! { "–" },
+        ("definition", Some(Value::String(text))) => {
+            html! { details { summary { "show" } pre { (text) } } }
         }
         (_, Some(Value::String(text))) => html! { (text) },
         (_, Some(other)) => html! { (other) },
