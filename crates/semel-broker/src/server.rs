@@ -36,6 +36,11 @@ pub enum StartError {
         "a broker that other machines can reach needs an --admin-token (SEMEL_BROKER_ADMIN_TOKEN)"
     )]
     NoAdminToken,
+    /// Whoever may look could act, or nobody could look.
+    #[error(
+        "an --admin-view-token (SEMEL_BROKER_ADMIN_VIEW_TOKEN) needs an --admin-token, and is another text that is not empty"
+    )]
+    ViewToken,
     /// The address cannot be had.
     #[error("{address} cannot be listened on: {why}; is another broker there?")]
     Listen {
@@ -92,6 +97,11 @@ impl Settings {
     fn check(&self) -> Result<(), StartError> {
         let is_remote = !self.listen.ip().to_canonical().is_loopback();
         let has_token = self.admin_token.as_ref().is_some_and(|it| !it.is_empty());
+        if let Some(view) = &self.admin_view_token
+            && (!has_token || view.is_empty() || self.admin_token.as_ref() == Some(view))
+        {
+            return Err(StartError::ViewToken);
+        }
         match (is_remote, self.allow_remote, has_token) {
             (false, _, _) | (true, true, true) => Ok(()),
             (true, false, _) => Err(StartError::Remote(self.listen)),
@@ -107,7 +117,7 @@ impl StartError {
     #[must_use]
     pub fn is_mistake(&self) -> bool {
         match self {
-            Self::Remote(_) | Self::NoAdminToken => true,
+            Self::Remote(_) | Self::NoAdminToken | Self::ViewToken => true,
             Self::Listen { .. } | Self::Keep(_) | Self::Declared(_) => false,
         }
     }

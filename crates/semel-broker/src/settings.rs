@@ -24,6 +24,8 @@ pub struct Settings {
     pub allow_remote: bool,
     /// What the admin API asks for, if anything.
     pub admin_token: Option<String>,
+    /// What those show who may look at the page and not act. It needs an admin token, and is another text.
+    pub admin_view_token: Option<String>,
     /// Names under which browsers may reach the page besides those of this machine, at a proxy for instance.
     pub hosts: Vec<String>,
     /// Where what was accepted is kept.
@@ -68,6 +70,7 @@ impl Default for Settings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             allow_remote: false,
             admin_token: None,
+            admin_view_token: None,
             hosts: Vec::new(),
             keep: Keep::Memory,
             seed: 0,
@@ -83,10 +86,12 @@ impl Default for Settings {
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let admin_token = self.admin_token.as_ref().map(|_| "hidden");
+        let admin_view_token = self.admin_view_token.as_ref().map(|_| "hidden");
         f.debug_struct("Settings")
             .field("listen", &self.listen)
             .field("allow_remote", &self.allow_remote)
             .field("admin_token", &admin_token)
+            .field("admin_view_token", &admin_view_token)
             .field("hosts", &self.hosts)
             .field("keep", &self.keep)
             .field("seed", &self.seed)

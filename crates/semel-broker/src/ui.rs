@@ -4,6 +4,7 @@
 //! it can do nothing that they cannot, and refuses in the same words.
 
 mod ask;
+mod audit;
 mod screen;
 mod names;
 mod fields;
@@ -23,6 +24,7 @@ use crate::context::Context;
 use crate::pubsub::Registry;
 use crate::tasks::Tasks;
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use std::sync::Arc;
 
@@ -40,6 +42,7 @@ pub(crate) struct Page {
 
 /// All screens, with paths below the root.
 pub(crate) fn screens(page: Page) -> Router {
+    let page = Arc::new(page);
     Router::new()
         .route("/", get(overview::show).post(overview::act))
         .route("/latest", get(overview::latest))
@@ -54,5 +57,6 @@ pub(crate) fn screens(page: Page) -> Router {
         .route("/clock", get(clock::show).post(clock::act))
         .route("/schemas", get(listed::schemas))
         .route("/refusals", get(listed::refusals))
-        .with_state(Arc::new(page))
+        .route_layer(from_fn_with_state(Arc::clone(&page), audit::audit))
+        .with_state(page)
 }

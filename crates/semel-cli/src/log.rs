@@ -24,8 +24,8 @@ use tracing_subscriber::fmt::MakeWriter;
 /// Everything that is told without asking: deliveries, audits, warnings, and the program's own story.
 const FILTER_DEFAULT: &str = "info";
 
-/// What a program tells whose output is for people.
-const FILTER_ASIDE: &str = "warn";
+/// What a program tells whose output is for people: what goes wrong, and what they did on its page.
+const FILTER_ASIDE: &str = "warn,audit=info";
 
 /// How long the end of the process waits for a reader of the last lines: shorter than the pause
 /// between SIGTERM and SIGKILL leaves after a drain.
@@ -59,7 +59,7 @@ pub(crate) fn begin() -> Result<Log, LogError> {
     start(FILTER_DEFAULT, stdout.into())
 }
 
-/// Begins to write warnings to standard error, for a program whose output is for people; `SEMEL_LOG`
+/// Begins to write warnings and audits to standard error, for a program whose output is for people; `SEMEL_LOG`
 /// chooses more.
 ///
 /// # Errors

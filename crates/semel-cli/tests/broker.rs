@@ -2,6 +2,7 @@
 
 use crate::support::broker::Broker;
 use crate::support::said::{Said, Says};
+use semel_rig::http::Request;
 use std::path::Path;
 
 fn semel(line: &str) -> Said {
@@ -48,11 +49,50 @@ fn a_token_is_asked_for() {
 }
 
 #[test]
+fn acts_on_the_page_leave_a_line_in_the_log() {
+    let mut broker = Broker::start(&["--memory"]);
+    let address = broker.address();
+    let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let page = Request::get("/ui/").send_blocking(port).unwrap();
+    let (_, rest) = page.body.split_once(r#"name="csrf" value=""#).unwrap();
+    let csrf = rest.split('"').next().unwrap();
+    let act = |path: &str, form: &str| {
+        let request = Request::post(path, format!("csrf={csrf}&{form}"))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("origin", format!("http://{address}"));
+        request.send_blocking(port).unwrap().status
+    };
+    assert_eq!(act("/ui/", "do=topic&project=p&name=events"), 303);
+    let topic = "/ui/topics/projects/p/topics/events";
+    assert_eq!(
+        act(topic, "do=publish&data=s3cret&attributes=a%3A+s3cret"),
+        303
+    );
+    assert_eq!(act(topic, "do=delete"), 400);
+    assert_eq!(act(topic, "do=delete&reason=not+needed"), 303);
+    let log = broker.log_with("not needed");
+    let lines: Vec<_> = log.lines().filter(|it| it.contains("audit")).collect();
+    assert_eq!(lines.len(), 3, "{log}");
+    assert!(!log.contains("s3cret"), "{log}");
+    for told in [
+        "delete",
+        "topics/projects/p/topics/events",
+        "from 127.0.0.1",
+        "not needed",
+        "done",
+    ] {
+        assert!(lines[2].contains(told), "no {told} in {lines:?}");
+    }
+}
+
+#[test]
 fn mistakes_are_named_and_nothing_is_started() {
     let remote = semel("--listen 0.0.0.0:0 --memory");
     remote.ends(64, "--allow-remote");
     let open = semel("--listen 0.0.0.0:0 --memory --allow-remote");
     open.ends(64, "--admin-token");
+    let view = semel("--listen 127.0.0.1:0 --memory --admin-view-token v");
+    view.ends(64, "--admin-view-token");
     let directory = tempfile::tempdir().unwrap();
     let file = written(directory.path(), "[[queue]]\nname = \"q\"\n");
     semel(&format!("--memory --file {file}")).ends(64, "broker.toml: line 2");

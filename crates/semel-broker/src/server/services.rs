@@ -92,7 +92,7 @@ impl Services {
             listens: address,
             hosts: &settings.hosts_of_page(),
             act_token: settings.admin_token.as_deref(),
-            view_token: None,
+            view_token: settings.admin_view_token.as_deref(),
         });
         let (context, tasks) = (Arc::clone(&self.context), Arc::clone(&self.tasks));
         let registry = self.pubsub.registry();

@@ -13,7 +13,7 @@ pub(super) async fn show(screen: Screen) -> Response {
     let (day, whole) = moment(clock.now().0);
     let forward = |by: &str, button: String| {
         let act = Act::new(screen.to("clock"), button, html! {}).plain();
-        act.hidden("by", by).form(&screen.visitor)
+        screen.form(act.hidden("by", by))
     };
     let other = Act::new(
         screen.to("clock"),
@@ -30,7 +30,7 @@ pub(super) async fn show(screen: Screen) -> Response {
             Tile::new(format!("{:?}", clock.ahead()), "ahead of the machine"),
         ]))
         h2 { "Put forward" }
-        div.card { (other.with(line("By (500ms, 2s, 5m, 1h, 7d)", "by", "", true)).form(&screen.visitor)) }
+        div.card { (screen.form(other.with(line("By (500ms, 2s, 5m, 1h, 7d)", "by", "", true)))) }
         div.bar { @for by in PRESETS { (forward(by, format!("By {by}"))) } }
     };
     screen.show("Clock", "clock", &main)

@@ -98,9 +98,7 @@ fn rows(screen: &Screen, faults: &[String]) -> Markup {
     }
     let off = |fault: &String| {
         let act = Act::new(screen.to("faults"), format!("Switch off {fault}"), html! {}).plain();
-        act.hidden("do", "remove")
-            .hidden("fault", fault)
-            .form(&screen.visitor)
+        screen.form(act.hidden("do", "remove").hidden("fault", fault))
     };
     let rows: Vec<_> = faults
         .iter()
@@ -109,7 +107,7 @@ fn rows(screen: &Screen, faults: &[String]) -> Markup {
     let all = Act::new(screen.to("faults"), "Switch all off", html! {}).plain();
     html! {
         (table("Faults", &[Column::text("fault"), Column::text("act")], &rows))
-        (all.hidden("do", "clear").form(&screen.visitor))
+        (screen.form(all.hidden("do", "clear")))
     }
 }
 
@@ -123,5 +121,5 @@ fn add_form(screen: &Screen) -> Markup {
     let consequence =
         html! { p { "From the next delivery on, for everybody who uses this broker." } };
     let act = Act::new(screen.to("faults"), "Switch on", consequence);
-    html! { div.card { (act.hidden("do", "add").with(fields).form(&screen.visitor)) } }
+    html! { div.card { (screen.form(act.hidden("do", "add").with(fields))) } }
 }

@@ -41,11 +41,11 @@ pub(super) async fn show(screen: Screen) -> Response {
         (inventory.forms(&screen))
         h2 { "Start afresh" }
         div.card {
-            (Act::new(screen.to(""), "Take everything away", html! {
+            (screen.form(Act::new(screen.to(""), "Take everything away", html! {
                 p { "Queues, tasks, topics, subscriptions, messages and the history go; what the start-up file declares is \
                      made again, and the faults are those of the start. The clock stays where it is. This cannot be taken \
                      back." }
-            }).hidden("do", "reset").hard().form(&screen.visitor))
+            }).hidden("do", "reset").hard().reason()))
         }
     };
     screen.show("Queues and topics", "", &main)
@@ -183,7 +183,7 @@ impl Inventory {
         let (project, location) = self.defaults();
         let act = |word: &str, button: &str, consequence: &str, fields: Markup| {
             let act = Act::new(screen.to(""), button, html! { p { (consequence) } });
-            html! { div.card { (act.hidden("do", word).with(fields).form(&screen.visitor)) } }
+            html! { div.card { (screen.form(act.hidden("do", word).with(fields))) } }
         };
         html! {
             div.grid {

@@ -184,7 +184,7 @@ fn create_form(screen: &Screen, queue: &str) -> Markup {
         "Create the task",
         html! { p { "The broker sends it to its handler until that succeeds." } },
     );
-    html! { div.card { (act.hidden("do", "create").with(fields).form(&screen.visitor)) } }
+    html! { div.card { (screen.form(act.hidden("do", "create").with(fields))) } }
 }
 
 fn acts(screen: &Screen, queue: &str) -> Markup {
@@ -194,13 +194,12 @@ fn acts(screen: &Screen, queue: &str) -> Markup {
             .plain()
             .hidden("do", word)
     };
-    let visitor = &screen.visitor;
     html! {
         div.card {
-            (act("pause", "Pause", "Nothing more is sent until it is resumed; tasks are still taken.").form(visitor))
-            (act("resume", "Resume", "What is due is sent at once.").form(visitor))
-            (act("purge", "Purge", "All its tasks are deleted, sent or not.").hard().form(visitor))
-            (act("delete", "Delete", "The queue goes with its tasks.").hard().form(visitor))
+            (screen.form(act("pause", "Pause", "Nothing more is sent until it is resumed; tasks are still taken.")))
+            (screen.form(act("resume", "Resume", "What is due is sent at once.")))
+            (screen.form(act("purge", "Purge", "All its tasks are deleted, sent or not.").hard().reason()))
+            (screen.form(act("delete", "Delete", "The queue goes with its tasks.").hard().reason()))
         }
     }
 }

@@ -8,7 +8,7 @@ use http::StatusCode;
 use http::request::Parts;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use semel_ui::{Frame, Markup, NavItem, Visitor, page_with, refused, see};
+use semel_ui::{Act, Frame, Markup, NavItem, Visitor, page_with, refused, see};
 use std::sync::Arc;
 
 const NAV: [NavItem; 5] = [
@@ -48,6 +48,14 @@ impl Screen {
             visitor: &self.visitor,
         };
         page_with(status, &frame, main)
+    }
+
+    /// A form that acts. Where people sign in, they say why.
+    pub(super) fn form(&self, act: Act) -> Markup {
+        match self.visitor.signed_in {
+            true => act.reason().form(&self.visitor),
+            false => act.form(&self.visitor),
+        }
     }
 
     /// The relative address of a screen.

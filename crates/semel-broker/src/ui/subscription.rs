@@ -107,13 +107,13 @@ fn acts(screen: &Screen, own: &ShownSubscription) -> Markup {
     html! {
         div.grid {
             div.card {
-                (act("push", "Change", "It is pushed there from now on; pulled from, if empty.")
-                    .with(endpoint).form(&screen.visitor))
+                (screen.form(act("push", "Change", "It is pushed there from now on; pulled from, if empty.")
+                    .with(endpoint)))
             }
             div.card {
-                (act("drop", "Drop the backlog", "What was published until now counts as acknowledged.")
-                    .hard().form(&screen.visitor))
-                (act("delete", "Delete", "The subscription goes with its backlog.").hard().form(&screen.visitor))
+                (screen.form(act("drop", "Drop the backlog", "What was published until now counts as acknowledged.")
+                    .hard().reason()))
+                (screen.form(act("delete", "Delete", "The subscription goes with its backlog.").hard().reason()))
             }
         }
     }

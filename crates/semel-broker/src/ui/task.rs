@@ -159,10 +159,9 @@ fn acts(screen: &Screen, name: &str) -> Markup {
     html! {
         h2 { "Act" }
         div.card {
-            (act("run", "Send it now", "It is sent at once, whatever it waits for, also if the queue is paused.")
-                .form(&screen.visitor))
-            (act("delete", "Delete", "It is not sent again. Its name cannot be used again for an hour.")
-                .hard().form(&screen.visitor))
+            (screen.form(act("run", "Send it now", "It is sent at once, whatever it waits for, also if the queue is paused.")))
+            (screen.form(act("delete", "Delete", "It is not sent again. Its name cannot be used again for an hour.")
+                .hard().reason()))
         }
     }
 }

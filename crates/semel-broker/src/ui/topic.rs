@@ -82,7 +82,7 @@ fn publish_form(screen: &Screen, topic: &str) -> Markup {
         "Publish",
         consequence,
     );
-    html! { div.card { (act.hidden("do", "publish").with(fields).form(&screen.visitor)) } }
+    html! { div.card { (screen.form(act.hidden("do", "publish").with(fields))) } }
 }
 
 fn delete_form(screen: &Screen, topic: &str) -> Markup {
@@ -93,5 +93,5 @@ fn delete_form(screen: &Screen, topic: &str) -> Markup {
         "Delete",
         consequence,
     );
-    html! { div.card { (act.hidden("do", "delete").hard().form(&screen.visitor)) } }
+    html! { div.card { (screen.form(act.hidden("do", "delete").hard().reason())) } }
 }

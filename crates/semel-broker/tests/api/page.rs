@@ -28,6 +28,7 @@ impl Page {
         page
     }
 
+    /// What a form sends back; a page without forms for somebody who may not act has one to sign out.
     async fn find_csrf(&self) -> String {
         let page = self.look("").await;
         let (_, rest) = page.split_once(r#"name="csrf" value=""#).unwrap();
@@ -58,6 +59,15 @@ impl Page {
             .header("cookie", &self.cookie)
             .header("sec-fetch-site", "same-origin")
             .header("origin", format!("http://{}", self.broker.address))
+    }
+
+    async fn sign_in(&mut self, token: &str) {
+        let form = format!("token={token}");
+        let right = self.broker.send(self.form("sign-in"), &form).await;
+        let cookie = right.headers["set-cookie"].to_str().unwrap();
+        assert!(right.status == 303 && !cookie.contains(token), "{cookie}");
+        self.cookie = cookie.split(';').next().unwrap().into();
+        self.csrf = self.find_csrf().await;
     }
 
     /// The same, when it must be done.
@@ -178,14 +188,14 @@ async fn a_message_is_published_and_its_backlog_shown() {
         (&message["data"], &message["attributes"]["c"]),
         (&json!("PGI+"), &json!("<i>"))
     );
-    page.act(subscription, "do=drop").await;
+    page.act(subscription, "do=drop&reason=tidy").await;
     assert!(
         page.look(subscription)
             .await
             .contains("<strong>0</strong> wait")
     );
-    page.act(subscription, "do=delete").await;
-    page.act("topics/projects/p/topics/events", "do=delete")
+    page.act(subscription, "do=delete&reason=tidy").await;
+    page.act("topics/projects/p/topics/events", "do=delete&reason=tidy")
         .await;
     assert!(page.look("").await.contains("There is no topic"));
     page.broker.stop().await;
@@ -200,17 +210,21 @@ async fn queues_are_paused_purged_and_deleted_and_all_is_taken_away() {
         ("resume", "running"),
         ("purge", "No task waits"),
     ] {
-        page.act(&format!("queues/{QUEUE}"), &format!("do={word}"))
-            .await;
+        page.act(
+            &format!("queues/{QUEUE}"),
+            &format!("do={word}&reason=tidy"),
+        )
+        .await;
         assert!(
             page.look(&format!("queues/{QUEUE}")).await.contains(says),
             "{word}"
         );
     }
-    page.act(&format!("queues/{QUEUE}"), "do=delete").await;
+    page.act(&format!("queues/{QUEUE}"), "do=delete&reason=tidy")
+        .await;
     assert_eq!(page.get(&format!("queues/{QUEUE}")).await.status, 404);
     page.act("", "do=topic&project=p&name=events").await;
-    page.act("", "do=reset").await;
+    page.act("", "do=reset&reason=tidy").await;
     assert!(page.look("").await.contains("There is no topic"));
     page.broker.stop().await;
 }
@@ -331,25 +345,131 @@ async fn a_broker_with_a_token_asks_people_to_sign_in() {
         ),
         (401, false)
     );
-    let right = page.broker.send(page.form("sign-in"), "token=s3cret").await;
-    let cookie = right.headers["set-cookie"].to_str().unwrap();
-    assert!(
-        right.status == 303 && !cookie.contains("s3cret"),
-        "{cookie}"
-    );
-    page.cookie = cookie.split(';').next().unwrap().into();
-    page.csrf = page.find_csrf().await;
-    page.act("faults", "do=add&kind=duplicate&rate=1").await;
-    assert!(page.look("faults").await.contains("duplicate=1"));
+    page.sign_in("s3cret").await;
+    let silent = page.post("faults", "do=add&kind=duplicate&rate=1").await;
+    assert!(silent.status == 400 && silent.text.contains("needs a reason"));
+    page.act("faults", "do=add&kind=duplicate&rate=1&reason=a+test")
+        .await;
+    let faults = page.look("faults").await;
+    assert!(faults.contains("duplicate=1") && faults.contains(r#"name="reason""#));
     page.broker.stop().await;
 }
 
 #[tokio::test]
-async fn lists_of_the_own_interface_are_shown_or_said_to_be_absent() {
+async fn who_shows_the_token_to_look_may_not_act() {
+    let tokens = |act: Option<&str>, view: &str| Settings {
+        admin_token: act.map(Into::into),
+        admin_view_token: Some(view.into()),
+        ..settings()
+    };
+    for (act, view) in [
+        (None, "v13w"),
+        (Some("s3cret"), "s3cret"),
+        (Some("s3cret"), ""),
+    ] {
+        let refused = semel_broker::Bound::bind(tokens(act, view))
+            .await
+            .unwrap_err();
+        assert!(refused.is_mistake() && refused.to_string().contains("--admin-view-token"));
+    }
+    let mut page = Page {
+        broker: Broker::with(tokens(Some("s3cret"), "v13w")).await,
+        cookie: String::new(),
+        csrf: String::new(),
+    };
+    page.sign_in("v13w").await;
+    assert!(page.look("").await.contains("You may look, not act"));
+    let form = "do=topic&project=p&name=events&reason=a+test";
+    assert_eq!(page.post("", form).await.status, 403);
+    assert!(page.look("").await.contains("There is no topic"));
+    let reset = Request::post("/_semel/reset").header("authorization", "Bearer v13w");
+    assert_eq!(page.broker.send(reset, "").await.status, 401);
+    page.sign_in("s3cret").await;
+    page.act("", form).await;
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_taken_back_is_done_for_a_reason() {
     let page = Page::open().await;
+    page.act("", "do=queue&project=p&location=l&name=q").await;
     page.act("", "do=topic&project=p&name=events").await;
+    page.act(
+        "",
+        "do=subscription&topic=projects%2Fp%2Ftopics%2Fevents&name=subs",
+    )
+    .await;
+    for (path, words) in [
+        ("", vec!["reset"]),
+        (
+            "queues/projects/p/locations/l/queues/q",
+            vec!["purge", "delete"],
+        ),
+        ("topics/projects/p/topics/events", vec!["delete"]),
+        (
+            "subscriptions/projects/p/subscriptions/subs",
+            vec!["drop", "delete"],
+        ),
+    ] {
+        let shown = page.look(path).await;
+        let asked = shown.matches(r#"name="reason""#).count();
+        assert_eq!(asked, words.len(), "{path}");
+        for word in words {
+            for reason in ["", "&reason=+", "&reason=%E2%80%8B"] {
+                let refused = page.post(path, &format!("do={word}{reason}")).await;
+                assert_eq!(refused.status, 400, "{path} {word}");
+                assert!(refused.text.contains("needs a reason"), "{}", refused.text);
+            }
+        }
+        page.look(path).await;
+    }
+    page.broker.stop().await;
+}
+
+#[tokio::test]
+async fn schemas_and_refusals_are_listed() {
+    let page = Page::open().await;
     for path in ["schemas", "refusals"] {
         assert!(page.look(path).await.contains(r#"class="empty""#), "{path}");
+    }
+    // More than a page of them, and none of a project with a topic.
+    let definition = format!(r#"{{"type":"enum","name":"E","doc":"{MARKUP}","symbols":["A"]}}"#);
+    let schema = json!({ "type": "AVRO", "definition": definition });
+    for number in 100..210 {
+        let path = format!("/v1/projects/alone/schemas?schemaId=schema-{number}");
+        page.broker.post(&path, schema.clone()).await.unwrap();
+    }
+    let path = "/v1/projects/alone/schemas/schema-209:commit";
+    let second = page.broker.post(path, json!({ "schema": schema })).await;
+    let topic = json!({ "schemaSettings": { "schema": "projects/alone/schemas/schema-209", "encoding": "JSON" } });
+    page.broker
+        .put("/v1/projects/p/topics/events", topic)
+        .await
+        .unwrap();
+    let shown = page.look("schemas").await;
+    for number in 100..210 {
+        assert!(
+            shown.contains(&format!("schemas/schema-{number}<")),
+            "{number}"
+        );
+    }
+    let (_, last) = shown.split_once("schemas/schema-209<").unwrap();
+    let revision = second.unwrap()["revisionId"].as_str().unwrap().to_owned();
+    for told in ["AVRO", "<td>2</td>", &revision, "projects/p/topics/events"] {
+        assert!(last.contains(told), "{told}: {last}");
+    }
+    assert!(last.contains("&lt;script&gt;alert(1)"), "{last}");
+
+    let refused = page
+        .broker
+        .put("/v1/projects/p/topics/other", json!({ "kmsKeyName": "k" }));
+    refused.await.unwrap_err();
+    let shown = page.look("refusals").await;
+    for told in [
+        "google.pubsub.v1.Publisher.CreateTopic",
+        "Topic.kms_key_name is not served here",
+    ] {
+        assert!(shown.contains(told), "{shown}");
     }
     page.broker.stop().await;
 }

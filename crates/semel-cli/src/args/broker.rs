@@ -58,6 +58,15 @@ pub(crate) struct ServeArgs {
         value_parser = secret
     )]
     pub(crate) admin_token: Option<Secret>,
+    /// What those show who may look at the page and not act. It needs --admin-token
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "SEMEL_BROKER_ADMIN_VIEW_TOKEN",
+        hide_env_values = true,
+        value_parser = secret
+    )]
+    pub(crate) admin_view_token: Option<Secret>,
     /// A name under which browsers may reach the page besides localhost, at a proxy for instance. May be given again
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
@@ -212,12 +221,13 @@ mod tests {
     fn all_flags_are_understood() {
         let args = parsed(
             "--listen 0.0.0.0:1 --memory --fault duplicate=0.05 --fault cut=1:7@q --seed 7 --file b.toml \
-             --allow-remote --admin-token t --history 5 --functions-url http://127.0.0.1:5001 --app-engine-url http://127.0.0.1:8080",
+             --allow-remote --admin-token t --admin-view-token v --history 5 --functions-url http://127.0.0.1:5001 --app-engine-url http://127.0.0.1:8080",
         );
         let serve = args.unwrap().serve;
         assert_eq!((serve.faults.len(), serve.seed, serve.history), (2, 7, 5));
         assert!(serve.memory && serve.allow_remote);
-        assert!(!format!("{serve:?}").contains("\"t\""));
+        let shown = format!("{serve:?}");
+        assert!(!shown.contains("\"t\"") && !shown.contains("\"v\""));
     }
 
     #[test]

@@ -63,6 +63,7 @@ fn settings(args: ServeArgs) -> anyhow::Result<Settings> {
         listen: args.listen,
         allow_remote: args.allow_remote,
         admin_token: args.admin_token.map(|Secret(token)| token),
+        admin_view_token: args.admin_view_token.map(|Secret(token)| token),
         hosts: args.hosts,
         keep,
         seed: args.seed,

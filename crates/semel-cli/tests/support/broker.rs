@@ -78,6 +78,13 @@ impl Broker {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// All that it said, once it said this.
+    pub(crate) fn log_with(&mut self, words: &str) -> String {
+        let said = |program: &Program| program.log().contains(words);
+        self.program.wait_until(said).unwrap();
+        self.program.log()
+    }
+
     /// The lines it prints for a shell, so that clients find it.
     pub(crate) fn exports(&self) -> String {
         let log = self.program.log();
