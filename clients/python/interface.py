@@ -1,7 +1,8 @@
 """Google's own descriptors against what the broker says it serves: `python interface.py HOST:PORT`.
 
 Every method of Google's clients is served or refused, and every field of every request of a served method: what is
-refused is sent, over gRPC and over REST, and has to be refused with "not served here"."""
+refused is sent, over gRPC and over REST, and has to be refused with "not served here"; so is what an update's mask
+names."""
 
 import importlib
 import inspect
@@ -145,16 +146,16 @@ def by_grpc(channel, method, request):
     return "OK", ""
 
 
-def by_rest(broker, method, request):
+def by_rest(broker, method, request, name=None):
+    """`name` is what the path names; else something is."""
     way = method.rest
     whole = json_format.MessageToDict(request)
-    uri = re.sub(r"\{[^=}]+=([^}]*)\}", lambda found: found[1].replace("*", "something"), way["uri"])
+    uri = re.sub(r"\{[^=}]+=([^}]*)\}", lambda found: name or found[1].replace("*", "something"), way["uri"])
     query, body = "", None
     if way.get("body") == "*":
         body = whole
-    elif way.get("body"):
-        body = whole.get(way["body"], {})
     else:
+        body = whole.pop(way["body"], {}) if way.get("body") else None
         query = "?" + "&".join(f"{name}={value}" for name, value in whole.items())
     data = json.dumps(body).encode() if body is not None else None
     asked = urllib.request.Request(f"http://{broker}{uri}{query}", data=data, method=way["method"].upper())
@@ -206,12 +207,57 @@ def every_field(broker, channel, google, served, fields):
     print(f"{counted}", flush=True)
 
 
+def make(channel, google):
+    """One of each kind that can be updated, by the full name of its message."""
+    queue = "projects/p/locations/l/queues/q"
+    names = {
+        "google.pubsub.v1.Topic": "projects/p/topics/orders",
+        "google.pubsub.v1.Subscription": "projects/p/subscriptions/orders",
+        "google.pubsub.v1.Snapshot": "projects/p/snapshots/orders",
+        "google.cloud.tasks.v2.Queue": queue,
+        "google.cloud.tasks.v2beta3.Queue": queue,
+    }
+    topic, subscription, snapshot, *_ = names.values()
+    for call, request in {
+        "google.pubsub.v1.Publisher/CreateTopic": {"name": topic},
+        "google.pubsub.v1.Subscriber/CreateSubscription": {"name": subscription, "topic": topic},
+        "google.pubsub.v1.Subscriber/CreateSnapshot": {"name": snapshot, "subscription": subscription},
+        "google.cloud.tasks.v2.CloudTasks/CreateQueue": {"parent": queue.split("/queues")[0], "queue": {"name": queue}},
+    }.items():
+        method = google[f"/{call}"]
+        check(call, by_grpc(channel, method, method.request._concrete_class(**request))[0], "OK")
+    return names
+
+
+def every_mask(broker, channel, google, served, fields):
+    """An update's mask that names what is not served is refused, in both spellings: JSON has the other one."""
+    wrong, counted = [], 0
+    names = make(channel, google)
+    for path, method in sorted(google.items()):
+        if served[path] == "refused" or not path.rsplit("/", 1)[1].startswith("Update"):
+            continue
+        [resource] = [field for field in method.request.fields if field.name != "update_mask"]
+        name = names[resource.message_type.full_name]
+        for fields_to, standing in paths(resource.message_type, [], fields, wrong):
+            if standing != "refused":
+                continue
+            request = method.request._concrete_class(**{resource.name: {"name": name}})
+            request.update_mask.paths.append(".".join(field.name for field in fields_to))
+            counted += 1
+            for code, words in (by_grpc(channel, method, request), by_rest(broker, method, request, name)):
+                if code != "UNIMPLEMENTED" or WORDS not in words:
+                    wrong.append(f"{path} {request.update_mask.paths}: {code} {words}")
+    check("what is not served is refused in masks", wrong, [])
+    assert counted >= 10, counted
+
+
 def main(broker):
     google = methods()
     served, fields = standings(broker)
     with grpc.insecure_channel(broker) as channel:
         every_method(broker, channel, google, served)
         every_field(broker, channel, google, served, fields)
+        every_mask(broker, channel, google, served, fields)
 
 
 if __name__ == "__main__":
