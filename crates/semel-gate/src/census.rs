@@ -1,6 +1,6 @@
 //! The census: what is in the store right now, for the page. Stores keep no counts and no index on states (writing them
 //! would cost every delivery), so somebody has to walk through all records. That is done in the background, only while
-//! somebody looks at the page, one walk at a time, and never for more than about a sixtieth of the time. Whoever looks
+//! somebody looks at the page, and never for more than about a sixtieth of the time; the letters, which are few, beside it. Whoever looks
 //! hears at once what is known, and how old it is.
 
 mod letters;
@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 /// The pause after a walk, in walks: a gate with a page open keeps at least 0.97 of its throughput.
 const PAUSE_WALKS: u32 = 60;
@@ -80,16 +80,28 @@ pub(crate) struct TrendPoint {
     pub(crate) letters: u64,
 }
 
-/// Who looks, and whether somebody walks for them.
+/// Who looks, and who walks for them.
 #[derive(Debug, Default)]
 struct Watched {
-    walks: bool,
     looked: Option<Instant>,
     /// How many acts on letters have been done.
     acts: u64,
-    /// When the letters and the records may be walked through again.
-    letters_due: Option<Instant>,
-    records_due: Option<Instant>,
+    letters: Walker,
+    records: Walker,
+}
+
+/// Whether somebody walks, and when that may begin again.
+#[derive(Debug, Default)]
+struct Walker {
+    walks: bool,
+    due: Option<Instant>,
+}
+
+/// What is walked through. Each has a task of its own: a million records do not keep a few letters waiting.
+#[derive(Clone, Copy, Debug)]
+enum Walk {
+    Letters,
+    Records,
 }
 
 // === impl Census ===
@@ -119,22 +131,24 @@ impl Census {
     fn begin(&self) -> bool {
         let mut watched = self.shared.watched();
         watched.looked = Some(Instant::now());
-        let begins = !watched.walks;
-        if begins {
-            watched.walks = true;
-            let shared = Arc::clone(&self.shared);
-            drop(tokio::spawn(
-                async move { shared.walk_while_watched().await },
-            ));
-        }
-        begins
+        let begins = [Walk::Letters, Walk::Records].map(|walk| {
+            let begins = !std::mem::replace(&mut watched.walker(walk).walks, true);
+            if begins {
+                let shared = Arc::clone(&self.shared);
+                drop(tokio::spawn(async move {
+                    shared.walk_while_watched(walk).await;
+                }));
+            }
+            begins
+        });
+        begins.contains(&true)
     }
 
     /// The same; the first to look waits a moment, in which a small store is counted, and so does who has acted on letters.
     pub(crate) async fn look_first(&self) -> Known {
         let begins = self.begin();
         let acts = self.shared.watched().acts;
-        let is_new = |it: &Known| it.acts == acts && (!begins || it.records.is_some());
+        let is_new = |it: &Known| it.acts == acts && (!begins || it.is_counted());
         let mut changes = self.shared.known.subscribe();
         let counted = changes.wait_for(|it| is_new(it) || it.trouble().is_some());
         drop(timeout(FIRST_WAIT, counted).await);
@@ -145,7 +159,7 @@ impl Census {
     pub(crate) fn letters_changed(&self) {
         let mut watched = self.shared.watched();
         watched.acts += 1;
-        watched.letters_due = None;
+        watched.letters.due = None;
         drop(watched);
         self.shared.wake.notify_one();
     }
@@ -189,13 +203,19 @@ impl Known {
         trouble.map(String::as_str)
     }
 
+    fn is_counted(&self) -> bool {
+        self.records.is_some() && self.letters.is_some()
+    }
+
     fn note_trend(&mut self) {
-        let Some(records) = &self.records else { return };
+        let (Some(records), Some(letters)) = (&self.records, &self.letters) else {
+            return;
+        };
         let point = TrendPoint {
             in_doubt: records.in_doubt,
             parked: records.of(State::Parked),
             running: records.of(State::Running),
-            letters: self.letters.as_ref().map_or(0, |it| it.total as u64),
+            letters: letters.total as u64,
         };
         let trend = Arc::make_mut(&mut self.trend);
         if trend.len() == TREND_POINTS_MAX {
@@ -209,32 +229,23 @@ impl Known {
 
 impl Shared {
     /// Walks, and pauses, until nobody looks any more.
-    async fn walk_while_watched(&self) {
+    async fn walk_while_watched(&self, walk: Walk) {
         loop {
-            let now = Instant::now();
-            let (letters_due, records_due) = {
-                let watched = self.watched();
-                (watched.letters_due, watched.records_due)
-            };
-            if letters_due.is_none_or(|due| due <= now) {
-                self.walk_letters().await;
-            }
-            if records_due.is_none_or(|due| due <= now) {
-                self.walk_records().await;
-            }
-            let next = {
-                let mut watched = self.watched();
-                let is_watched = watched
-                    .looked
-                    .is_some_and(|at| at.elapsed() < LOOKED_WITHIN);
-                if !is_watched {
-                    watched.walks = false;
-                    return;
+            let due = self.watched().walker(walk).due;
+            if due.is_none_or(|due| due <= Instant::now()) {
+                match walk {
+                    Walk::Letters => self.walk_letters().await,
+                    Walk::Records => self.walk_records().await,
                 }
-                watched.next_due()
+            }
+            let Some(next) = self.watched().next(walk) else {
+                return;
             };
             let pause = next.min(Instant::now() + PAUSE_MIN);
-            drop(timeout_at(pause, self.wake.notified()).await);
+            match walk {
+                Walk::Letters => drop(timeout_at(pause, self.wake.notified()).await),
+                Walk::Records => sleep_until(pause).await,
+            }
         }
     }
 
@@ -253,7 +264,7 @@ impl Shared {
         });
         let mut watched = self.watched();
         if watched.acts == acts {
-            watched.letters_due = Some(pause_after(took));
+            watched.letters.due = Some(pause_after(took));
         }
     }
 
@@ -272,7 +283,7 @@ impl Shared {
                 known.note_trend();
             }
         });
-        self.watched().records_due = Some(pause_after(took));
+        self.watched().records.due = Some(pause_after(took));
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {
@@ -287,13 +298,19 @@ fn pause_after(took: Duration) -> Instant {
 // === impl Watched ===
 
 impl Watched {
-    fn next_due(&self) -> Instant {
-        let now = Instant::now();
-        let dues = [self.letters_due, self.records_due];
-        dues.into_iter()
-            .map(|due| due.unwrap_or(now))
-            .min()
-            .unwrap_or(now)
+    const fn walker(&mut self, walk: Walk) -> &mut Walker {
+        match walk {
+            Walk::Letters => &mut self.letters,
+            Walk::Records => &mut self.records,
+        }
+    }
+
+    /// When this walk may begin again; `None`, and nobody walks any more, when nobody looks.
+    fn next(&mut self, walk: Walk) -> Option<Instant> {
+        let is_watched = self.looked.is_some_and(|at| at.elapsed() < LOOKED_WITHIN);
+        let walker = self.walker(walk);
+        walker.walks = is_watched;
+        is_watched.then(|| walker.due.unwrap_or_else(Instant::now))
     }
 }
 
