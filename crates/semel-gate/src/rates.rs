@@ -68,6 +68,8 @@ pub(crate) struct RouteSnapshot {
     pub(crate) forgotten: u64,
     /// How long 99 of 100 calls of the handler took at the most, since the gate began.
     pub(crate) handler_p99: Option<Duration>,
+    /// How many calls that is known of.
+    pub(crate) handler_calls: u64,
 }
 
 // === impl Rates ===
@@ -192,6 +194,7 @@ impl RouteRates {
             late: self.late,
             forgotten: self.forgotten,
             handler_p99: self.handler.p99(),
+            handler_calls: self.handler.calls(),
         }
     }
 }

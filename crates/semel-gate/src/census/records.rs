@@ -19,6 +19,8 @@ pub(crate) struct RecordCensus {
     counts: [u64; State::ALL.len()],
     /// How many of those without an end may or may not have had their effect.
     pub(crate) in_doubt: u64,
+    /// When the last run of the oldest of these was granted.
+    pub(crate) oldest_in_doubt: Option<Time>,
     pub(crate) running: Oldest,
     pub(crate) waiting: Oldest,
     pub(crate) parked: Oldest,
@@ -72,9 +74,14 @@ impl RecordCensus {
         counts.filter(|(it, _)| *it == state).map(|(_, n)| n).sum()
     }
 
-    /// How many wait for a person.
-    pub(crate) fn needs_a_person(&self) -> u64 {
-        self.of(State::Parked)
+    /// How many of those in doubt are parked.
+    pub(crate) const fn parked_in_doubt(&self) -> u64 {
+        self.in_doubt.saturating_sub(self.doubtful_total)
+    }
+
+    /// How many are parked, in doubt, or both.
+    pub(crate) fn parked_or_in_doubt(&self) -> u64 {
+        self.of(State::Parked) + self.doubtful_total
     }
 
     /// How many are in doubt, the parked ones aside.
@@ -98,7 +105,11 @@ impl RecordCensus {
             lease_until: record.lease_until,
         };
         let doubt = record.in_doubt && record.state.ending().is_none();
-        self.in_doubt += u64::from(doubt);
+        if doubt {
+            self.in_doubt += 1;
+            let oldest = self.oldest_in_doubt.unwrap_or(Time(u64::MAX));
+            self.oldest_in_doubt = Some(oldest.min(seen.granted()));
+        }
         match record.state {
             State::Running => self.running.push(seen),
             State::Waiting => self.waiting.push(seen),

@@ -40,7 +40,8 @@ async fn counted(screen: &Screen, records: &RecordCensus) -> Result<Markup, Refu
     Ok(html! {
         h1 { "In doubt and parked" }
         p.lead {
-            strong { (count(records.of(State::Parked), "record waits", "records wait")) } " for a person, "
+            strong { (count(records.of(State::Parked), "record waits", "records wait")) } " for a person ("
+            (number(records.parked_in_doubt())) " of them in doubt), "
             strong { (number(records.doubtful_count())) } " more "
             (if records.doubtful_count() == 1 { "is" } else { "are" }) " in doubt and will be decided by the route's own \
             rule. Counted " (as_of(records.at, now)) "."

@@ -1,4 +1,4 @@
-//! The overview: whether everything takes effect once, and where a person should look. It answers at once, from what is
+//! The overview: what becomes of deliveries, and where a person should look. It answers at once, from what is
 //! known; numbers that are still being counted say so.
 
 use super::Screen;
@@ -77,12 +77,16 @@ fn inside(screen: &Screen, known: &Known) -> Markup {
 }
 
 fn headline(known: &Known) -> String {
-    let Some(records) = &known.records else {
+    let (Some(records), Some(letters)) = (&known.records, &known.letters) else {
         return "What is in the store is being counted".into();
     };
-    match records.of(State::Parked) {
-        0 => "Everything takes effect once".into(),
-        parked => format!(
+    match (records.of(State::Parked), letters.total as u64) {
+        (0, 0) => "Nothing waits for a person".into(),
+        (0, letters) => format!(
+            "{} for a person",
+            count(letters, "letter waits", "letters wait")
+        ),
+        (parked, _) => format!(
             "{} for a person to decide",
             count(parked, "record waits", "records wait")
         ),
@@ -145,9 +149,15 @@ fn store_tiles(screen: &Screen, known: &Known) -> Vec<Tile> {
             let parked = Tile::new(number(records.of(State::Parked)), "parked").about(oldest(
                 records.parked.all().first().map(|it| it.lease_until),
             ));
-            let doubt = Tile::new(number(records.in_doubt), "in doubt").about(oldest(
-                records.doubtful.all().first().map(|it| it.granted()),
-            ));
+            let doubt =
+                Tile::new(number(records.in_doubt), "in doubt").about(match records.in_doubt {
+                    0 => String::new(),
+                    _ => format!(
+                        "{} of them parked, {}",
+                        number(records.parked_in_doubt()),
+                        oldest(records.oldest_in_doubt)
+                    ),
+                });
             let running = Tile::new(number(records.of(State::Running)), "running")
                 .about(oldest(records.running.all().first().map(|it| it.granted())));
             let parked = if records.of(State::Parked) > 0 {

@@ -21,7 +21,7 @@ const LIST: [Column<'_>; 7] = [
     Column::text("promise"),
     Column::number("per second"),
     Column::number("duplicates"),
-    Column::number("in doubt"),
+    Column::number("ended in doubt or parked, last hour"),
 ];
 
 const TERMS: [Column<'_>; 8] = [

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How many records a list shows: each costs a look.
 pub(super) const ROWS_MAX: usize = 50;
 
+/// What fewer calls of a handler took is not what they usually take.
+const USUAL_CALLS_MIN: u64 = 20;
+
 /// How much is shown of a label that no gate wrote.
 const OTHER_LABEL_CHARS_MAX: usize = 60;
 
@@ -66,12 +69,13 @@ impl Row {
         &self.label.route
     }
 
-    /// How long 99 of 100 runs of its route take at the most.
+    /// How long 99 of 100 runs of its route take at the most, once there were enough to say so.
     pub(super) fn usual(&self, screen: &Screen) -> Option<Duration> {
         let gate = screen.state.gate.as_ref()?;
         let rates = gate.rates.snapshot();
         let route = rates.iter().find(|it| &*it.route == self.route())?;
-        route.handler_p99
+        let is_enough = route.handler_calls >= USUAL_CALLS_MIN;
+        route.handler_p99.filter(|_| is_enough)
     }
 }
 

@@ -195,7 +195,7 @@ impl Screen {
         let Known {
             records, letters, ..
         } = self.state.census.look();
-        let doubt = records.map_or(0, |it| it.needs_a_person());
+        let doubt = records.map_or(0, |it| it.parked_or_in_doubt());
         let letters = letters.map_or(0, |it| it.total as u64);
         [
             NavItem::new("", "Overview"),

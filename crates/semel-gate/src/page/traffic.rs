@@ -115,9 +115,12 @@ impl Traffic {
         .draw()
     }
 
-    /// Per second, the oldest first.
+    /// Per second, the oldest first. The last bucket has only begun and would look like a slump, so it is left out once
+    /// there is a whole one.
     fn points(&self, of: impl Fn(&Counts) -> u64) -> Vec<f64> {
-        let chunks = self.buckets.rchunks(BUCKETS_PER_POINT);
+        let whole = self.buckets.len().saturating_sub(1).max(1);
+        let whole = self.buckets.get(..whole).unwrap_or_default();
+        let chunks = whole.rchunks(BUCKETS_PER_POINT);
         let mut points: Vec<_> = chunks
             .map(|chunk| as_rate(of(&sum(chunk)), BUCKET.as_secs() * chunk.len() as u64))
             .collect();
@@ -155,6 +158,17 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bucket_that_has_only_begun_is_no_slump() {
+        let busy = Counts::of_one(Became::Replayed);
+        let begun = Counts::default();
+        let buckets = vec![busy, busy, busy, busy, busy, busy, begun];
+        assert_eq!(Traffic { buckets }.saved_trend(), [0.1, 0.1]);
+        // Before the first whole one it is all there is.
+        let buckets = vec![busy];
+        assert_eq!(Traffic { buckets }.saved_trend(), [0.1, 0.1]);
+    }
 
     #[test]
     fn shares_have_one_digit() {

@@ -151,6 +151,13 @@ impl Counts {
         sum
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_one(became: Became) -> Self {
+        let mut counts = Self::default();
+        counts.add(became, false);
+        counts
+    }
+
     /// Deliveries of work that had succeeded, answered from its record.
     pub(crate) fn not_repeated(&self) -> u64 {
         self.of(Became::Replayed)

@@ -26,6 +26,11 @@ impl HandlerTimes {
         }
     }
 
+    /// How many calls there were.
+    pub(crate) const fn calls(&self) -> u64 {
+        self.calls
+    }
+
     /// How long 99 of 100 calls took at the most, rounded up by a quarter at the most.
     pub(crate) fn p99(&self) -> Option<Duration> {
         let enough = (self.calls * 99).div_ceil(100);

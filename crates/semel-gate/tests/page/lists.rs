@@ -2,7 +2,7 @@
 
 use super::bed::PageBed;
 use crate::support::prelude::*;
-use semel::protocol::{Claim, Claimed};
+use semel::protocol::{Claim, Claimed, InDoubt};
 use semel::{Fingerprint, Key};
 
 #[tokio::test]
@@ -23,6 +23,66 @@ async fn a_lapsed_run_is_shown_as_stuck() {
         record.contains("It took effect.") && record.contains(r#"name="fence""#),
         "{record}"
     );
+}
+
+#[tokio::test]
+async fn a_run_is_slow_against_what_many_runs_of_its_route_took() {
+    for (runs, word) in [(3, "running"), (30, "slow")] {
+        let bed = PageBed::new().await;
+        for number in 0..runs {
+            bed.task(&format!("t{number}"), &format!("A-{number}"))
+                .await
+                .is(200);
+        }
+        bed.handler.will(Act::Hold(Say::new(200, "done")));
+        let payload = r#"{"order_id":"late"}"#;
+        let held = tokio::spawn(Sender::Task.sends("late", payload).send(bed.gate));
+        until("the handler has it", async || bed.handler.count() > runs).await;
+        // A few runs do not say what is usual, however long this one takes.
+        let page = bed.sees("/ui/running", &format!(">{word}<")).await;
+        assert!(page.contains("order_id late"), "{page}");
+        assert_eq!(page.contains(">–<"), word == "running", "{page}");
+        bed.handler.go();
+        held.await.unwrap().is(200);
+    }
+}
+
+#[tokio::test]
+async fn in_doubt_means_the_same_wherever_it_is_counted() {
+    let bed = PageBed::new().await;
+    // Parked, and known not to have succeeded.
+    bed.task_heard("t1", "A-1", 500).await.is(200);
+    // Parked because nobody knows, and in doubt without being parked.
+    for (number, in_doubt, parks) in [(1, InDoubt::Park, true), (2, InDoubt::Retry, false)] {
+        let claim = Claim {
+            lease: Duration::from_millis(1),
+            in_doubt,
+            ..Claim::new(Key::from_bytes([number; 32]), Fingerprint::of(b"x"))
+        };
+        drop(bed.store.claim(&claim).await.unwrap());
+        let doubts = async || match bed.store.claim(&claim).await.unwrap() {
+            Claimed::Granted(lease) => !parks && lease.in_doubt,
+            other => parks && matches!(other, Claimed::Parked { .. }),
+        };
+        until("a run in doubt", doubts).await;
+    }
+    let page = bed.sees("/ui/", "3 records in the store").await;
+    for told in [
+        r#"<span class="n">2</span><span class="t">in doubt"#,
+        "1 of them parked, oldest ",
+        r#"<span class="n">2</span><span class="t">parked"#,
+        "In doubt <b>3</b>",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    let page = bed.look("/ui/doubt").await;
+    for told in [
+        "2 records wait",
+        "1 of them in doubt",
+        "<strong>1</strong> more",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
 }
 
 #[tokio::test]
@@ -98,9 +158,21 @@ async fn payloads_are_compared_field_by_field_only_where_they_are_kept() {
 
 #[tokio::test]
 async fn a_route_shows_its_rule_its_times_and_how_it_is_doing() {
-    let bed = PageBed::new().await;
-    bed.task("t1", "A-1").await;
+    let bed = PageBed::with(|settings| {
+        terms_of(&mut settings.routes[0], |terms| {
+            terms.lease = Duration::from_secs(41);
+            terms.horizon = Some(Duration::from_secs(3 * 3600));
+        });
+    })
+    .await;
+    for name in ["t1", "t1", "t2"] {
+        bed.task(name, "A-1").await;
+    }
     let list = bed.look("/ui/routes").await;
+    // Three in the first ten seconds, of which two were duplicates.
+    for told in [">0.3<", ">66.7 %<", "ended in doubt or parked, last hour"] {
+        assert!(list.contains(told), "no {told} in {list}");
+    }
     assert!(
         list.contains("/order_id") && list.contains("routes/work"),
         "{list}"
@@ -108,6 +180,9 @@ async fn a_route_shows_its_rule_its_times_and_how_it_is_doing() {
     let page = bed.look("/ui/routes/work").await;
     for told in [
         "/order_id",
+        // Lease and horizon.
+        ">41 s<",
+        ">3 h 0 min<",
         "method, path, type, attributes and payload",
         "runs again",
         "cloud-tasks",

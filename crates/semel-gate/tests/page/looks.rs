@@ -2,6 +2,8 @@
 
 use super::bed::PageBed;
 use crate::support::prelude::*;
+use semel::protocol::{Claim, Claimed};
+use semel::{Fingerprint, Key};
 
 /// Word for word, so that nobody loosens it unseen.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -41,6 +43,64 @@ async fn the_overview_counts_what_is_there_and_what_was_not_repeated() {
     }
     let part = bed.look("/ui/live").await;
     assert!(!part.contains("<html") && part.contains("effects not repeated"));
+}
+
+#[tokio::test]
+async fn the_overview_promises_nothing_that_it_does_not_know() {
+    let bed = PageBed::new().await;
+    bed.task("t1", "A-1").await.is(200);
+    let page = bed.sees("/ui/", "Nothing waits for a person").await;
+    assert!(!page.contains("takes effect once"), "{page}");
+    // A letter is somebody's, too.
+    bed.deliver("bad", "{}").await.is(200);
+    bed.sees("/ui/", "1 letter waits for a person").await;
+}
+
+#[tokio::test]
+async fn the_numbers_of_the_overview_have_their_trends() {
+    let bed = PageBed::new().await;
+    bed.task("t1", "A-1").await.is(200);
+    bed.sees("/ui/", "1 record in the store").await;
+    bed.task_heard("t2", "A-2", 500).await.is(200);
+    // Once somebody has counted again, each number has a line from then to now.
+    let page = bed.sees("/ui/", "2 records in the store").await;
+    let lines: Vec<_> = page.split("<svg class=\"spark\"").skip(1).collect();
+    assert_eq!(lines.len(), 6, "{page}");
+    // The last one is the store's own, a point a minute.
+    for line in lines.iter().take(5) {
+        let path = line.split(" d=\"").nth(1).unwrap().split('"').next();
+        assert!(path.is_some_and(|path| path.contains('L')), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_shows_its_steps_with_their_state() {
+    let bed = PageBed::new().await;
+    let claim = Claim::new(Key::from_bytes([7; 32]), Fingerprint::of(b"x"));
+    let Claimed::Granted(lease) = bed.store.claim(&claim).await.unwrap() else {
+        panic!("nobody else has it");
+    };
+    for name in ["charge", "mail"] {
+        drop(bed.store.step_begin(&lease, name).await.unwrap());
+    }
+    let result = Bytes::from_static(b"receipt 7");
+    drop(
+        bed.store
+            .step_complete(&lease, "charge", &result)
+            .await
+            .unwrap(),
+    );
+    let page = bed.look(&format!("/ui/records/{}", claim.key)).await;
+    let (_, happened) = page.split_once("What happened (UTC)").unwrap();
+    let (happened, _) = happened.split_once("</section>").unwrap();
+    for (name, stands) in [
+        ("charge", ">done<"),
+        ("mail", ">begun, and not said to be done<"),
+    ] {
+        let (_, step) = happened.split_once(&format!("<b>{name}</b>")).unwrap();
+        let (step, _) = step.split_once("</li>").unwrap();
+        assert!(step.contains(stands), "{name}: {step}");
+    }
 }
 
 #[tokio::test]
