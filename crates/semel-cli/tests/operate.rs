@@ -218,6 +218,23 @@ async fn a_letter_whose_record_is_gone_runs_on_request_only() {
 }
 
 #[tokio::test]
+async fn a_key_is_forgotten_with_its_letters() {
+    let bed = strict().await;
+    bed.handler.says(500);
+    assert_eq!(bed.ask(Sender::Task.sends("t1", "{}")).await.status, 200);
+    let key = bed.records().await[0].0.to_string();
+    done(
+        &bed,
+        &format!("records forget {key} --letters --why erasure"),
+    )
+    .await;
+    assert_eq!(
+        (bed.records().await.len(), bed.letters().await.len()),
+        (0, 0)
+    );
+}
+
+#[tokio::test]
 async fn a_gate_that_asks_for_its_token_gets_it() {
     let token = Some(Secret("correct-horse".into()));
     let bed = Bed::with(|settings| settings.admin_token = token).await;

@@ -142,6 +142,13 @@ struct ShowQuery {
     body: bool,
 }
 
+/// Beside the reason, which every act may have.
+#[derive(Debug, Deserialize)]
+struct ForgetQuery {
+    #[serde(default)]
+    letters: bool,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Resolve {
@@ -173,8 +180,17 @@ async fn record_release(operator: Operator, Path(key): Path<String>) -> JsonAnsw
     Ok(Json(operator.release(&read_key(&key)?).await?))
 }
 
-async fn record_forget(operator: Operator, Path(key): Path<String>) -> JsonAnswer {
-    Ok(Json(operator.forget(&read_key(&key)?).await?))
+async fn record_forget(
+    operator: Operator,
+    Path(key): Path<String>,
+    query: Result<Query<ForgetQuery>, QueryRejection>,
+) -> JsonAnswer {
+    let Query(query) = query?;
+    let key = read_key(&key)?;
+    Ok(Json(match query.letters {
+        true => operator.forget_with_letters(&key).await?,
+        false => operator.forget(&key).await?,
+    }))
 }
 
 async fn record_resolve(operator: Operator, Path(key): Path<String>, body: Bytes) -> JsonAnswer {

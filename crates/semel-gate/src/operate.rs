@@ -4,6 +4,7 @@
 mod records;
 pub(crate) mod history;
 pub(crate) mod letters;
+mod forget_letters;
 
 pub use history::is_act;
 pub use records::Verdict;

@@ -94,6 +94,9 @@ pub(crate) enum RecordsCommand {
     /// End a record: the next delivery of its key is new work
     Forget {
         key: Key,
+        /// Discard its letters too: nothing of its deliveries stays
+        #[arg(long)]
+        letters: bool,
         #[command(flatten)]
         reason: Reason,
     },

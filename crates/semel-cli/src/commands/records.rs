@@ -77,10 +77,19 @@ pub(crate) async fn run(args: &RecordsArgs) -> anyhow::Result<()> {
             });
             acted(json, answer.await)
         }
-        RecordsCommand::Forget { key, reason } => {
-            let call = act(format!("/records/{key}/forget"), reason);
+        RecordsCommand::Forget {
+            key,
+            letters,
+            reason,
+        } => {
+            let with = if *letters { "?letters=true" } else { "" };
+            let call = act(format!("/records/{key}/forget{with}"), reason);
             let answer = target.ask(call, async |it| {
-                it.clone().because(&reason.why).forget(key).await
+                let operator = it.clone().because(&reason.why);
+                match letters {
+                    true => operator.forget_with_letters(key).await,
+                    false => operator.forget(key).await,
+                }
             });
             acted(json, answer.await)
         }

@@ -133,7 +133,8 @@ async fn letters_are_counted_anew_while_the_records_are_still_being_counted() {
     let known = census.look_first().await;
     assert_eq!(known.letters.unwrap().total, 1);
     assert!(known.records.is_none(), "the walk goes on");
-    store.mark(&letter().id, Mark::Closed).await.unwrap();
+    let closed = store.mark(&letter().id, Mark::Closed).await.unwrap();
+    assert_eq!(closed, Marked::Applied);
     census.letters_changed();
     let letters = census.look_first().await.letters.unwrap();
     assert_eq!(letters.total, 0, "the closed letter is not listed any more");

@@ -8,7 +8,7 @@ use crate::hiding::{shown_path, shown_value};
 use crate::letters::StoredDelivery;
 use crate::letters::status::{self, LetterStatus, Observed};
 use semel::clock::Time;
-use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Standing};
+use semel::letter::{Letter, LetterHead, LetterId, Mark, Marked, Reason, Standing};
 use semel::protocol::State;
 use semel::store::{Cursor, Letters, StoreExt};
 use semel::{Error, Key};
@@ -82,30 +82,40 @@ impl Operator {
     pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
         self.not_running(&letter).await?;
-        let closed = self.letter_store().mark(&letter.id, Mark::Closed).await;
-        let after = match &closed {
-            Ok(Marked::Applied) => "discarded",
-            Ok(Marked::Gone) => "unchanged",
-            Err(_) => "unknown",
-        };
         let key = letter.key.map(|key| key.to_string());
-        self.audit().note(AuditedAct {
-            key: letter.key,
-            letter: Some(letter.id),
-            before: letter.reason.word().into(),
-            after: after.into(),
-            ..AuditedAct::new("discard", self.who())
-        });
-        match closed? {
+        match self.close(&letter.id, letter.key, letter.reason).await? {
             Marked::Applied => Ok(json!({
                 "act": "discard", "letter": letter.id.to_string(), "key": key,
-                "before": letter.reason.word(), "after": after,
+                "before": letter.reason.word(), "after": "discarded",
                 "says": "this delivery is gone for good; its record, if there is one, stays as it is, and as long as it \
                          does a duplicate is not kept again during the route's retention; after an act on that \
                          record (`semel records resolve` or `forget`) a duplicate may run or be kept as a letter",
             })),
             Marked::Gone => Err(no_letter()),
         }
+    }
+
+    /// Closes a letter, and audits that.
+    pub(super) async fn close(
+        &self,
+        id: &LetterId,
+        key: Option<Key>,
+        reason: Reason,
+    ) -> Result<Marked, Error> {
+        let closed = self.letter_store().mark(id, Mark::Closed).await;
+        let after = match &closed {
+            Ok(Marked::Applied) => "discarded",
+            Ok(Marked::Gone) => "unchanged",
+            Err(_) => "unknown",
+        };
+        self.audit().note(AuditedAct {
+            key,
+            letter: Some(*id),
+            before: reason.word().into(),
+            after: after.into(),
+            ..AuditedAct::new("discard", self.who())
+        });
+        closed
     }
 
     /// What runs may yet succeed, or fail and be kept again: who discards it now does not know what they throw away.

@@ -118,7 +118,13 @@ fn forgets(screen: &Screen, key: &Key, record: &Record) -> Act {
         p { "Label, history and answer go with it." }
     };
     let action = screen.to(&format!("records/{key}/forget"));
-    Act::new(action, "Forget", consequence).hard()
+    let letters = html! {
+        label.field {
+            input type="checkbox" name="letters" value="yes";
+            " Discard its letters, too: their deliveries are gone for good."
+        }
+    };
+    Act::new(action, "Forget", consequence).with(letters).hard()
 }
 
 // === Doing ===
@@ -137,7 +143,10 @@ pub(super) async fn forget(
     Path(key): Path<String>,
     Form(fields): Fields,
 ) -> Response {
-    let act = async |operator: Operator, key: &Key| operator.forget(key).await;
+    let act = async |operator: Operator, key: &Key| match field(&fields, "letters") {
+        "yes" => operator.forget_with_letters(key).await,
+        _ => operator.forget(key).await,
+    };
     done(&screen, &key, &fields, act).await
 }
 

@@ -134,3 +134,51 @@ async fn digits_that_begin_two_ids_name_neither() {
     assert_eq!(bed.discard(&whole).await.status, 200);
     assert_eq!(bed.discard(&begin).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_key_is_forgotten_with_its_letters() {
+    log_lines::listen();
+    let bed = strict().await;
+    bed.handler.says(500).says(500);
+    bed.task("t1").await.is(200);
+    bed.task("t2").await.is(200);
+    let letters = bed.listed().await;
+    let (meant, other) = (&letters[0], &letters[1]);
+    let (key, id) = (meant["key"].as_str().unwrap(), &meant["id"]);
+    let forget = format!("/records/{key}/forget?letters=true&why=erasure%20request");
+    let said = bed.act(&forget).await;
+    said.led("parked", "absent");
+    assert_eq!(said.json["letters"], json!([id]));
+    let left = bed.listed().await;
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0]["id"], other["id"], "another key's letter stays");
+    let audited = log_lines::lines("letter", id.as_str().unwrap());
+    let discarded = audited.iter().find(|line| line["act"] == "discard");
+    assert_eq!(discarded.unwrap()["why"], "erasure request");
+    bed.act(&forget).await.refused(404, "no record");
+    // Nor does a letter stay whose record has gone before it.
+    let key = other["key"].as_str().unwrap();
+    bed.forget(key).await.led("parked", "absent");
+    assert_eq!(bed.listed().await.len(), 1, "without the flag it stays");
+    let said = bed
+        .act(&format!("/records/{key}/forget?letters=true"))
+        .await;
+    assert_eq!(said.json["letters"], json!([other["id"]]));
+    assert_eq!(bed.listed().await.len(), 0);
+}
+
+#[tokio::test]
+async fn what_runs_is_not_forgotten_and_keeps_its_letters() {
+    let bed = strict().await;
+    bed.handler.says(500);
+    bed.task("t1").await.is(200);
+    let (id, key) = (bed.letter().await, bed.key().await);
+    let redriven = bed.hold_redrive(&id).await;
+    let said = bed
+        .act(&format!("/records/{key}/forget?letters=true"))
+        .await;
+    said.refused(409, "running");
+    assert_eq!(bed.listed().await.len(), 1);
+    bed.handler.go();
+    redriven.await.unwrap().is(200);
+}
