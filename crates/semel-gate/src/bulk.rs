@@ -30,6 +30,9 @@ pub(crate) const PACE_MAX: u32 = 1000;
 /// How many letters that were left are named.
 const NOTES_MAX: usize = 50;
 
+/// How many letters of each kind a dry run names.
+pub(crate) const NAMED_MAX: usize = 50;
+
 /// The jobs of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
@@ -80,6 +83,8 @@ pub(crate) struct Progress {
     pub(crate) done: usize,
     /// What became of how many.
     pub(crate) counts: BTreeMap<&'static str, usize>,
+    /// What a dry run found of which letter, with what it is about; the first of each kind.
+    pub(crate) named: BTreeMap<&'static str, Vec<(LetterId, String)>>,
     /// Letters that stay, and why; the first of them.
     pub(crate) notes: Vec<(LetterId, String)>,
     pub(crate) end: Option<JobEnd>,
@@ -182,6 +187,15 @@ impl Job {
             && progress.notes.len() < NOTES_MAX
         {
             progress.notes.push((letter, why));
+        }
+    }
+
+    /// A dry run found this of a letter that is about that.
+    fn name(&self, letter: LetterId, found: &'static str, about: String) {
+        let mut progress = self.lock();
+        let named = progress.named.entry(found).or_default();
+        if named.len() < NAMED_MAX {
+            named.push((letter, about));
         }
     }
 

@@ -4,7 +4,7 @@ use super::{Job, JobEnd, JobKind, Jobs, LETTERS_MAX, NoJob, PACE_MAX, Selection}
 use crate::census::Census;
 use crate::gate::{Gate, Phase};
 use crate::operate::{Operator, Refused};
-use crate::redrive::{Foreseen, IfUnknown, foresee, redrive};
+use crate::redrive::{IfUnknown, foresee, redrive};
 use http::StatusCode;
 use semel::letter::LetterId;
 use serde_json::Value;
@@ -165,8 +165,10 @@ async fn done(job: &Job, desk: &Desk, letter: LetterId) -> Result<Became, Refuse
         (JobKind::Discard, _) => discarded(desk.operator.discard(&id).await)?,
         (JobKind::DryRun, Some(gate)) => {
             let now = desk.census.now();
-            let foreseen = foresee(gate, &desk.operator, &id, IfUnknown::Refuse, now).await?;
-            Became::foreseen(foreseen)
+            let foretold = foresee(gate, &desk.operator, &id, IfUnknown::Refuse, now).await?;
+            let says = foretold.foreseen.says();
+            job.name(letter, says, foretold.about);
+            Became::new(says)
         }
         (JobKind::Redrive { run_again }, Some(gate)) => {
             let if_unknown = if run_again {
@@ -241,10 +243,6 @@ impl Desk {
 impl Became {
     const fn new(word: &'static str) -> Self {
         Self { word, stays: None }
-    }
-
-    const fn foreseen(foreseen: Foreseen) -> Self {
-        Self::new(foreseen.says())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::redrive::Foreseen;
 use axum::extract::{Form, Path, Query};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use semel::letter::LetterId;
 use semel_ui::{Act, Markup, Tone, fragment, html, live, note, part, state};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ fn inside(screen: &Screen, job: &Arc<Job>) -> Markup {
     let progress = job.progress();
     html! {
         (how_far(job, &progress))
-        (counts(job, &progress))
+        (counts(screen, job, &progress))
         @if !progress.notes.is_empty() {
             h2 { "Letters that stay" }
             ul {
@@ -141,14 +142,31 @@ fn stops(screen: &Screen, id: u64) -> Act {
     .reason()
 }
 
-fn counts(job: &Job, progress: &Progress) -> Markup {
+fn counts(screen: &Screen, job: &Job, progress: &Progress) -> Markup {
     html! {
         @if !progress.counts.is_empty() {
             (note(if job.kind == JobKind::DryRun { Tone::Doubt } else { Tone::Ran }, &html! {
                 @for (word, many) in &progress.counts {
                     p { b { (number(*many as u64)) } " " (word) "." }
+                    @if let Some(named) = progress.named.get(word) { (named_letters(screen, named, *many)) }
                 }
             }))
+        }
+    }
+}
+
+/// Letters of which a dry run found the same, each with what it is about.
+fn named_letters(screen: &Screen, named: &[(LetterId, String)], many: usize) -> Markup {
+    html! {
+        ul {
+            @for (letter, about) in named {
+                @let letter = letter.to_string();
+                li {
+                    a href=(screen.to(&format!("letters/{letter}"))) { (shortened(&letter, 12)) }
+                    @if !about.is_empty() { ": " (about) }
+                }
+            }
+            @if many > named.len() { li { "and " (number((many - named.len()) as u64)) " more" } }
         }
     }
 }
@@ -257,6 +275,10 @@ fn begin(
     let selection = Selection::Letters(letters.to_vec());
     let (jobs, desk) = (&screen.state.jobs, screen.desk(why));
     let about = count(letters.len() as u64, "letter", "letters");
+    let about = match tried.about == about {
+        true => about,
+        false => format!("{about} of {}", tried.about),
+    };
     Ok(bulk::begin(jobs, desk, kind, selection, about, per_second)?.id)
 }
 

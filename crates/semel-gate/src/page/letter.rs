@@ -57,7 +57,10 @@ async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
     let letter = operator.find(id).await?;
     let id = letter.id.to_string();
     let foreseen = match &screen.state.gate {
-        Some(gate) => Some(foresee(gate, &operator, &id, IfUnknown::Refuse, screen.now()).await?),
+        Some(gate) => {
+            let foretold = foresee(gate, &operator, &id, IfUnknown::Refuse, screen.now());
+            Some(foretold.await?.foreseen)
+        }
         None => None,
     };
     let kept = operator.head_of(&letter.id).await?;
@@ -130,6 +133,11 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
     }
 }
 
+/// Why nothing is compared where the route keeps payloads.
+const NOT_KEPT: &str = "The record has no payload to compare with: it did not fit beside the rest of the label (1 KiB in all), \
+                        is no text, or was recorded before the route kept payloads.";
+const NOT_OBJECTS: &str = "Only two JSON objects are compared field by field, and these are not.";
+
 /// What a mismatched delivery has other than the record of its key: the parts, and the fields where payloads are kept.
 async fn compared(screen: &Screen, letter: &Letter) -> Result<Markup, Refused> {
     let (Reason::Mismatched, Some(key)) = (letter.reason, letter.key) else {
@@ -138,11 +146,19 @@ async fn compared(screen: &Screen, letter: &Letter) -> Result<Markup, Refused> {
     let Some(record) = screen.state.store().look(&key).await? else {
         return Ok(html! {});
     };
+    let gate = screen.state.gate.as_ref();
+    let route = gate.and_then(|gate| gate.route_state(&letter.route));
+    let keeps = route.is_some_and(|it| it.settings.keep_payload);
     let was = Label::read(&record.label).and_then(|label| label.payload);
-    let fields = was.zip(payload(letter));
-    let fields = fields.and_then(|(was, is)| mismatches::fields(&was, &is));
-    Ok(html! {
-        @if let Some(fields) = fields { h2 { "Field by field" } (fields) }
+    let compared = match (was, payload(letter)) {
+        (Some(was), Some(is)) => mismatches::fields(&was, &is).ok_or(NOT_OBJECTS),
+        (Some(_), None) => Err(NOT_OBJECTS),
+        (None, _) => Err(NOT_KEPT),
+    };
+    Ok(match compared {
+        Ok(fields) => html! { h2 { "Field by field" } (fields) },
+        Err(why) if keeps => html! { h2 { "Field by field" } p.lead { (why) } },
+        Err(_) => html! {},
     })
 }
 

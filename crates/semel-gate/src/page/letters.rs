@@ -8,7 +8,7 @@ use super::rows::about;
 use super::{Screen, routes};
 use crate::bulk::{self, JobKind, PACE_MAX, Selection};
 use crate::census::{Known, LetterCensus, LetterGroup};
-use crate::label::Label;
+use crate::label::{Label, cut};
 use crate::operate::Refused;
 use axum::extract::{Form, Query};
 use axum::response::Response;
@@ -20,6 +20,10 @@ use serde::Deserialize;
 
 /// How many letters of a group are listed one by one.
 const LIST_ITEMS_MAX: usize = 100;
+
+/// How many chosen groups are named, and how much of their causes.
+const GROUPS_NAMED_MAX: usize = 3;
+const CAUSE_NAMED_BYTES_MAX: usize = 80;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Chosen {
@@ -271,13 +275,29 @@ fn begin(screen: &Screen, fields: &[(String, String)]) -> Result<String, Refused
         let about = count(letters.len() as u64, "letter", "letters");
         (Selection::Letters(letters), about)
     } else {
-        let about = count(groups.len() as u64, "group", "groups");
+        let about = named(screen, &groups);
         (Selection::Groups(groups), about)
     };
     let why = field(fields, "reason");
     let (jobs, desk) = (&screen.state.jobs, screen.desk(why));
     let job = bulk::begin(jobs, desk, JobKind::DryRun, selection, about, PACE_MAX);
     Ok(format!("letters/jobs/{}", job?.id))
+}
+
+/// Groups by what they have in common: the first of them.
+fn named(screen: &Screen, groups: &[String]) -> String {
+    let known = screen.state.census.look().letters.unwrap_or_default();
+    let known = known.groups.iter().filter(|it| groups.contains(&it.id));
+    let name = |it: &LetterGroup| {
+        let cause = cut(&it.cause, CAUSE_NAMED_BYTES_MAX);
+        format!("{} · {}: {cause}", it.route, it.reason.word())
+    };
+    let mut names: Vec<_> = known.take(GROUPS_NAMED_MAX).map(name).collect();
+    let more = groups.len() - names.len();
+    if more > 0 {
+        names.push(count(more as u64, "more group", "more groups"));
+    }
+    names.join(", ")
 }
 
 pub(super) fn letter_id(text: &str) -> Option<LetterId> {

@@ -1,7 +1,8 @@
 //! A dry run: what a redrive of a letter would do now, by looking at its records alone.
 
-use super::{IfUnknown, Plan, plan, prepare};
+use super::{IfUnknown, Plan, Redrive, plan, prepare};
 use crate::gate::Gate;
+use crate::label::{Description, Label};
 use crate::operate::{Operator, Refused};
 use http::StatusCode;
 use semel::clock::Time;
@@ -34,6 +35,14 @@ pub(crate) enum Foreseen {
     Unreadable,
 }
 
+/// What a redrive of one letter would do.
+#[derive(Clone, Debug)]
+pub(crate) struct Foretold {
+    pub(crate) foreseen: Foreseen,
+    /// What its work is about, in a short line; empty when nobody can say.
+    pub(crate) about: String,
+}
+
 /// Looks at what a redrive of this letter would do. Nothing is changed.
 ///
 /// # Errors
@@ -44,26 +53,39 @@ pub(crate) async fn foresee(
     id: &str,
     if_unknown: IfUnknown,
     now: Time,
-) -> Result<Foreseen, Refused> {
-    match look(gate, operator, id, if_unknown, now).await {
-        Ok(foreseen) => Ok(foreseen),
-        Err(refused) => Foreseen::of_refusal(refused),
-    }
+) -> Result<Foretold, Refused> {
+    let (redrive, record) = match read(gate, operator, id).await {
+        Ok(read) => read,
+        Err(refused) => {
+            let foreseen = Foreseen::of_refusal(refused)?;
+            let about = String::new();
+            return Ok(Foretold { foreseen, about });
+        }
+    };
+    let about = about(&redrive, record.as_ref());
+    let foreseen = match plan(gate, &redrive, record.as_ref(), if_unknown).await {
+        Ok(Plan::Close(_)) => Foreseen::Closes,
+        Ok(Plan::Run) => Foreseen::of_record(record.as_ref(), now),
+        Err(refused) => Foreseen::of_refusal(refused)?,
+    };
+    Ok(Foretold { foreseen, about })
 }
 
-async fn look(
+async fn read(
     gate: &Arc<Gate>,
     operator: &Operator,
     id: &str,
-    if_unknown: IfUnknown,
-    now: Time,
-) -> Result<Foreseen, Refused> {
+) -> Result<(Redrive, Option<Record>), Refused> {
     let letter = operator.find(id).await?;
-    let (redrive, record) = prepare::prepare(gate, letter).await?;
-    match plan(gate, &redrive, record.as_ref(), if_unknown).await? {
-        Plan::Close(_) => Ok(Foreseen::Closes),
-        Plan::Run => Ok(Foreseen::of_record(record.as_ref(), now)),
-    }
+    prepare::prepare(gate, letter).await
+}
+
+/// As its delivery says today, else as its record did.
+fn about(redrive: &Redrive, record: Option<&Record>) -> String {
+    let today = redrive.flow.description.as_ref();
+    let today = today.map(Description::about);
+    let recorded = || Label::read(&record?.label).map(|label| label.about());
+    today.or_else(recorded).unwrap_or_default()
 }
 
 // === impl Foreseen ===

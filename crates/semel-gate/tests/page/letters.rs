@@ -125,10 +125,22 @@ async fn a_group_is_tried_out_then_redriven_with_progress() {
         "<b>1</b> would only be closed",
         "<b>1</b> would be refused without",
         "a second time",
+        "Dry run of work · failed: the handler's answer was 422",
     ] {
         assert!(page.contains(told), "no {told} in {page}");
     }
     assert_eq!((bed.handler.count(), bed.letters().await.len()), (runs, 3));
+    // Each letter stands below what would become of it, with what it is about.
+    for (found, order) in [
+        ("would run.", "order_id A-3"),
+        ("would only be closed", "order_id A-1"),
+        ("would be refused without", "order_id A-2"),
+    ] {
+        let (_, below) = page.split_once(found).unwrap();
+        let (letters, _) = below.split_once("</ul>").unwrap();
+        assert!(letters.contains(order), "{found}: no {order} in {letters}");
+        assert_eq!(letters.matches("<li>").count(), 1, "{letters}");
+    }
 
     let none = bed
         .post(&format!("{tried}/redrive"), &[("reason", " ")])
@@ -310,4 +322,21 @@ async fn what_runs_is_neither_discarded_nor_an_end_of_the_job() {
     let page = bed.sees(&first, ">done<").await;
     assert!(page.contains("<b>1</b> ran and succeeded"), "{page}");
     assert!(bed.letters().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_dry_run_names_the_first_letters_and_counts_the_rest() {
+    let bed = PageBed::new().await;
+    for number in 0..53 {
+        let name = format!("bad-{number}");
+        bed.deliver(&name, "{}").await.is(200);
+    }
+    let page = bed.sees("/ui/letters", "<strong>53</strong>").await;
+    let id = group(&page, "key part /order_id is missing");
+    let page = bed.look(&tried(&bed, &[("group", &id)]).await).await;
+    assert!(page.contains("<b>53</b> would run."), "{page}");
+    assert!(page.contains("<li>and 3 more</li>"), "{page}");
+    let (_, named) = page.split_once("<b>53</b> would run.").unwrap();
+    let (named, _) = named.split_once("</ul>").unwrap();
+    assert_eq!(named.matches("<a href").count(), 50, "{named}");
 }

@@ -157,6 +157,19 @@ async fn payloads_are_compared_field_by_field_only_where_they_are_kept() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_compared_field_by_field_says_why() {
+    let large = "x".repeat(2048);
+    let large = |cents: u32| json!({"order_id": "A-1", "cents": cents, "more": large}).to_string();
+    let bed = PageBed::with(|settings| settings.routes[0].keep_payload = true).await;
+    bed.deliver("t1", &large(5)).await.is(200);
+    bed.deliver("t2", &large(6)).await.is(200);
+    let letter = bed.letters().await[0].id;
+    let page = bed.look(&format!("/ui/letters/{letter}")).await;
+    assert!(page.contains("Field by field"), "{page}");
+    assert!(page.contains("it did not fit beside the rest of the label"));
+}
+
+#[tokio::test]
 async fn a_route_shows_its_rule_its_times_and_how_it_is_doing() {
     let bed = PageBed::with(|settings| {
         terms_of(&mut settings.routes[0], |terms| {
