@@ -1,6 +1,7 @@
 //! The admin address: who may ask, what is shown, what each act does, and how letters are redriven.
 mod acts;
 mod access;
+mod table;
 mod letters;
 mod metrics;
 mod page;

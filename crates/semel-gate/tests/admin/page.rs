@@ -1,6 +1,6 @@
 //! The page's door, over the wire: who comes in, and whose acts are taken. What every screen shows is told elsewhere.
 
-use super::kept;
+use super::{kept, table};
 use crate::support::prelude::*;
 use semel_gate::settings::Secret;
 
@@ -100,6 +100,30 @@ async fn whoever_signs_in_to_act_acts() {
     assert_eq!(said.status, 303, "{said:?}");
     let look = Ask::get(&format!("/records/{key}")).header("Authorization", "Bearer correct-horse");
     browser.bed.told(look).await.refused(404, "no record");
+}
+
+#[tokio::test]
+async fn every_screen_and_act_asks_who_it_is_and_what_they_may() {
+    let bed = with_tokens().await;
+    for ask in table::screens() {
+        let ask = ask.header("Origin", &format!("http://{}", bed.admin));
+        let said = ask.clone().send(bed.admin).await;
+        let told = (said.status, said.header("location").unwrap_or_default());
+        let asks_who = told.0 == 303 && told.1.contains("sign-in") || told.0 == 401;
+        assert!(asks_who, "{ask:?} {said:?}");
+    }
+    let browser = Browser::open(bed, VIEW).await;
+    for ask in table::screens() {
+        let form = format!("csrf={}&reason=a+test", browser.csrf);
+        let ask = post(&browser.bed, &ask.path).method(ask.method).body(form);
+        let ask = ask.header("Cookie", &browser.cookie);
+        let said = ask.clone().send(browser.bed.admin).await;
+        match ask.method {
+            Method::POST => assert_eq!(said.status, 403, "{ask:?} {said:?}"),
+            // What it asks for may not be there; it is not refused.
+            _ => assert!([200, 303, 404].contains(&said.status), "{ask:?} {said:?}"),
+        }
+    }
 }
 
 #[tokio::test]
