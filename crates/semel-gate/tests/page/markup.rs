@@ -3,10 +3,13 @@
 use super::bed::{PageBed, encoded};
 use crate::support::prelude::*;
 use semel::letter::{Letter, LetterId, Put};
-use semel::protocol::{Claim, Fence};
+use semel::protocol::{Claim, Claimed, Fence};
 use semel::store::Letters;
 use semel::{Fingerprint, Key};
+use semel_gate::StorePage;
 use semel_gate::letters::StoredDelivery;
+use semel_gate::settings::Secret;
+use tokio::sync::oneshot;
 
 /// What would be run if it were not escaped, in content, in attributes and in addresses.
 const MARKUP: &str = r#"<script>alert("x")</script>'"><img src=x onerror=alert(1)>"#;
@@ -46,6 +49,9 @@ async fn markup_in_every_field_stays_text_on_every_screen() {
     bed.sees("/ui/letters", "alert").await;
     bed.sees("/ui/running", "alert").await;
     assert!(screens.len() > 18, "{screens:?}");
+    let path = format!("/ui/records/{}", Key::from_bytes([1; 32]));
+    let steps = "<h2>Steps</h2><ul><li><b>&lt;script&gt;alert";
+    assert!(bed.look(&path).await.contains(steps));
     let mut told = 0;
     for path in &screens {
         let page = bed.get(path).await;
@@ -72,6 +78,79 @@ async fn markup_in_every_field_stays_text_on_every_screen() {
     clean("the test box", tried.await.text());
     let refused = bed.post("/ui/letters/try", &[("letter", MARKUP)]).await;
     clean("a refusal", refused.text());
+    jobs(&bed).await;
+}
+
+/// A dry run names groups and letters; a redrive says why letters stay.
+async fn jobs(bed: &PageBed) {
+    let page = bed.look("/ui/letters").await;
+    let (before, _) = page.split_once(r#"aria-label="choose &lt;script"#).unwrap();
+    let (_, group) = before.rsplit_once(r#"name="group" value=""#).unwrap();
+    let group = group.split('"').next().unwrap();
+    let tried = bed.acts("/ui/letters/try", &[("group", group)]).await;
+    let page = bed.sees(&tried, ">done<").await;
+    clean("a dry run", &page);
+    assert!(page.contains("Dry run of &lt;script&gt;alert"), "{page}");
+    let fields = [("reason", MARKUP), ("per_second", "1000")];
+    let redriven = bed.acts(&format!("{tried}/redrive"), &fields).await;
+    let page = bed.sees(&redriven, ">done<").await;
+    clean("a redrive", &page);
+    let (_, notes) = page.split_once("Letters that stay").unwrap();
+    assert!(
+        notes.contains("no route &quot;&lt;script&gt;alert"),
+        "{notes}"
+    );
+    clean("the list of acts", &bed.look("/ui/letters").await);
+}
+
+#[tokio::test]
+async fn markup_stays_text_where_somebody_signs_in() {
+    let token = || Some(Secret("correct-horse".into()));
+    let bed = PageBed::with(|settings| settings.admin_token = token()).await;
+    let to = encoded(MARKUP);
+    for path in [format!("/ui/sign-in?to={to}"), format!("/ui/search?q={to}")] {
+        clean(&path, bed.get(&path).await.text());
+    }
+    let ask = Ask::post("/ui/sign-in")
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .header("Origin", &format!("http://{}", bed.admin))
+        .body(format!("token=wrong&to={to}"));
+    clean("a wrong token", ask.send(bed.admin).await.text());
+}
+
+#[tokio::test]
+async fn markup_stays_text_on_the_page_of_a_store() {
+    let bed = PageBed::new().await;
+    fill(&bed).await;
+    let page = StorePage {
+        place: MARKUP.into(),
+        namespace: MARKUP.into(),
+        hosts: Vec::new(),
+        act_token: None,
+        view_token: None,
+        show_bodies: true,
+    };
+    let socket = TcpListener::bind(here()).await.unwrap();
+    let at = socket.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let kept = Arc::clone(&bed.store);
+    let served = tokio::spawn(page.serve(kept, socket, async { drop(stopped.await) }));
+    let screens = ["", "running", "doubt", "letters", "audit", "search"];
+    let mut screens: Vec<_> = screens.map(|path| format!("/ui/{path}")).to_vec();
+    for key in bed.keys().await {
+        screens.push(format!("/ui/records/{key}"));
+    }
+    for head in bed.letters().await {
+        screens.push(format!("/ui/letters/{}", head.id));
+    }
+    for path in screens {
+        let said = Ask::get(&path).send(at).await;
+        assert_eq!(said.status, 200, "{path}: {said:?}");
+        assert!(said.text().contains("&lt;script&gt;alert"), "{path}");
+        clean(&path, said.text());
+    }
+    drop(stop);
+    served.await.unwrap().unwrap();
 }
 
 /// Deliveries, letters, records and acts with markup wherever they have text.
@@ -119,7 +198,10 @@ async fn fill(bed: &PageBed) {
     let json = format!("/records/{key}/release?why={}", encoded(MARKUP));
     Ask::post(&json).send(bed.admin).await;
     let claim = Claim::new(key, Fingerprint::of(b"x"));
-    drop(bed.store.claim(&claim).await.unwrap());
+    let Claimed::Granted(lease) = bed.store.claim(&claim).await.unwrap() else {
+        panic!("it was released")
+    };
+    drop(bed.store.step_begin(&lease, MARKUP).await.unwrap());
 }
 
 /// A letter whose route and cause have markup.
