@@ -26,7 +26,19 @@ struct Dev {
 impl Dev {
     fn start(args: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_semel"));
-        let mut program = Program::start(command.arg("dev").args(args)).unwrap();
+        Self::started(command.arg("dev").args(args))
+    }
+
+    /// As somebody sees it who types it: on a terminal of its own.
+    fn start_on_a_terminal() -> Self {
+        let (port, broker) = (free_ports(), testbed::free_port().unwrap());
+        let semel = env!("CARGO_BIN_EXE_semel");
+        let line = format!("'{semel}' dev --port {port} --broker-port {broker}");
+        Self::started(Command::new("script").args(["-qfec", &line, "/dev/null"]))
+    }
+
+    fn started(command: &mut Command) -> Self {
+        let mut program = Program::start(command).unwrap();
         program
             .wait_until(|it| it.log().contains("Ctrl-C ends it"))
             .unwrap();
@@ -190,9 +202,18 @@ fn a_handler_of_ones_own_takes_its_place() {
 
 #[test]
 fn deliveries_are_shown_as_they_arrive() {
-    let mut dev = Dev::start_anywhere(&["--watch"]);
-    let lines = dev.lines();
+    let dev = Dev::start_anywhere(&["--watch"]);
     dev.program.log().has("/ui\n");
+    shows_deliveries(dev);
+}
+
+#[test]
+fn a_terminal_is_shown_deliveries_unasked() {
+    shows_deliveries(Dev::start_on_a_terminal());
+}
+
+fn shows_deliveries(mut dev: Dev) {
+    let lines = dev.lines();
     for line in &lines[..3] {
         shell(line);
     }
