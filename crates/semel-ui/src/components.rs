@@ -27,8 +27,10 @@ pub enum Tone {
     Doubt,
     /// A person must look.
     Parked,
-    /// Failed for good, or refused.
+    /// Failed for good.
     Failed,
+    /// Turned away before anything ran.
+    Refused,
     /// Under way.
     Busy,
 }
@@ -64,7 +66,13 @@ pub fn facts(facts: &[(&str, Markup)]) -> Markup {
 /// A value in full, with a button to copy it where there is JavaScript.
 #[must_use]
 pub fn copyable(value: &str) -> Markup {
-    html! { span.copyable { code { (value) } button.quiet.copy hidden type="button" data-copy=(value) { "Copy" } } }
+    html! { span.copyable { code { (breakable(value)) } button.quiet.copy hidden type="button" data-copy=(value) { "Copy" } } }
+}
+
+/// A name with slashes, which a narrow column breaks behind them instead of within a word.
+#[must_use]
+pub fn breakable(name: &str) -> Markup {
+    html! { @for (place, part) in name.split_inclusive('/').enumerate() { @if place > 0 { wbr; } (part) } }
 }
 
 /// A text in full, in lines as they are, with a button to copy it.
@@ -106,6 +114,7 @@ impl Tone {
             Self::Doubt => "doubt",
             Self::Parked => "parked",
             Self::Failed => "failed",
+            Self::Refused => "refused",
             Self::Busy => "busy",
         }
     }

@@ -11,15 +11,17 @@ mod components;
 mod chart;
 mod visitor;
 mod session;
+mod span;
 
 pub use assets::{Asset, assets};
 pub use base::Base;
 pub use chart::{Chart, Series, sparkline};
 pub use components::{
-    Act, Column, Moment, Rows, Tile, Tone, copyable, copyable_text, copyable_text_and, empty,
-    facts, live, note, part, refused, state, table, tiles, timeline,
+    Act, Column, Moment, Rows, Tile, Tone, breakable, copyable, copyable_text, copyable_text_and,
+    empty, facts, live, note, part, refused, state, table, tiles, timeline,
 };
 pub use frame::{Frame, NavItem, Search, fragment, page, page_with, see};
 pub use maud::{Markup, PreEscaped, html};
 pub use session::{Access, AccessSettings, Denied, Hosts, WAIT_SECONDS, bearer, mount};
+pub use span::span;
 pub use visitor::{Role, Visitor};

@@ -3,7 +3,7 @@
 use super::fields::{Given, given, line};
 use super::screen::{Screen, moment};
 use axum::response::Response;
-use semel_ui::{Act, Tile, html, tiles};
+use semel_ui::{Act, Tile, html, span, tiles};
 use serde_json::json;
 
 const PRESETS: [&str; 4] = ["1m", "1h", "1d", "7d"];
@@ -27,7 +27,7 @@ pub(super) async fn show(screen: Screen) -> Response {
         p.lead { "The broker's time runs with the machine's, and can be put forward: a week of retries takes a second." }
         (tiles("Now", &[
             Tile::new(day, "broker's time, UTC").about(whole),
-            Tile::new(format!("{:?}", clock.ahead()), "ahead of the machine"),
+            Tile::new(span(clock.ahead()), "ahead of the machine"),
         ]))
         h2 { "Put forward" }
         div.card { (screen.form(other.with(line("By (500ms, 2s, 5m, 1h, 7d)", "by", "", true)))) }

@@ -3,7 +3,7 @@
 use super::names::{encoded, short};
 use super::screen::{Screen, moment};
 use crate::history::{Dispatch, DispatchResult, HistoryFilter};
-use semel_ui::{Column, Markup, Moment, Rows, Tone, html, state, timeline};
+use semel_ui::{Column, Markup, Moment, Rows, Tone, html, span, state, timeline};
 use std::time::Duration;
 
 /// The last deliveries of a resource, or of all.
@@ -98,7 +98,7 @@ fn why(dispatch: &Dispatch) -> Vec<String> {
 
 fn took(dispatch: &Dispatch) -> String {
     let took = dispatch.took_us.map(Duration::from_micros);
-    took.map_or_else(|| "–".into(), |took| format!("{took:.1?}"))
+    took.map_or_else(|| "–".into(), span)
 }
 
 /// Its colour and its words.

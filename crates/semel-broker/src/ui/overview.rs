@@ -10,7 +10,10 @@ use crate::pubsub::{ShownSubscription, ShownTopic};
 use crate::tasks::ShownQueue;
 use axum::response::Response;
 use http::Method;
-use semel_ui::{Act, Column, Markup, Tile, Tone, empty, fragment, html, live, state, table, tiles};
+use semel_ui::{
+    Act, Column, Markup, Tile, Tone, breakable, empty, fragment, html, live, span, state, table,
+    tiles,
+};
 use serde_json::{Value, json};
 
 /// How many deliveries are shown.
@@ -139,17 +142,18 @@ impl Inventory {
 
     fn sentence(&self, screen: &Screen) -> Markup {
         let open = self.tasks() + self.backlog();
+        let deliveries = screen.page.context.history.count();
         html! {
             @if open == 0 { "Everything that was accepted has been delivered." }
             @else { strong { (open) } " still to be delivered: " (counted(self.tasks(), "task")) " and "
                 (counted(self.backlog(), "message")) "." }
-            " " (screen.page.context.history.count()) " deliveries so far."
+            " " (deliveries) (if deliveries == 1 { " delivery" } else { " deliveries" }) " so far."
         }
     }
 
     fn tiles(&self, screen: &Screen) -> Markup {
         let faults = screen.page.context.faults.list().len();
-        let ahead = screen.page.context.clock.ahead().as_secs();
+        let ahead = span(screen.page.context.clock.ahead());
         let fault_tile =
             Tile::new(faults.to_string(), "faults switched on").href(screen.to("faults"));
         tiles(
@@ -166,7 +170,7 @@ impl Inventory {
                 } else {
                     fault_tile.warn()
                 },
-                Tile::new(format!("{ahead} s"), "clock ahead").href(screen.to("clock")),
+                Tile::new(ahead, "clock ahead").href(screen.to("clock")),
             ],
         )
     }
@@ -181,20 +185,20 @@ impl Inventory {
 
     fn forms(&self, screen: &Screen) -> Markup {
         let (project, location) = self.defaults();
-        let act = |word: &str, button: &str, consequence: &str, fields: Markup| {
+        let act = |word: &str, title: &str, button: &str, consequence: &str, fields: Markup| {
             let act = Act::new(screen.to(""), button, html! { p { (consequence) } });
-            html! { div.card { (screen.form(act.hidden("do", word).with(fields))) } }
+            html! { div.card { h3 { (title) } (screen.form(act.hidden("do", word).with(fields))) } }
         };
         html! {
             div.grid {
-                (act("queue", "Create the queue", "A queue sends its tasks to handlers at once.", html! {
+                (act("queue", "A queue", "Create the queue", "It sends its tasks to handlers at once.", html! {
                     (line("Project", "project", project, true)) (line("Location", "location", location, true))
                     (line("Name", "name", "", true))
                 }))
-                (act("topic", "Create the topic", "A topic without subscriptions keeps nothing.", html! {
+                (act("topic", "A topic", "Create the topic", "Without subscriptions it keeps nothing.", html! {
                     (line("Project", "project", project, true)) (line("Name", "name", "", true))
                 }))
-                (act("subscription", "Create the subscription", "It gets what is published from now on.", html! {
+                (act("subscription", "A subscription", "Create the subscription", "It gets what is published from now on.", html! {
                     (line("Topic, in full", "topic", self.topics.first().map_or("", |it| &it.name), true))
                     (line("Name", "name", "", true))
                     (line("Push to (a URL; it is pulled from if empty)", "push_endpoint", "", false))
@@ -206,7 +210,7 @@ impl Inventory {
 
 fn link(screen: &Screen, kind: &str, name: &str) -> Markup {
     let way = screen.to(&format!("{kind}/{}", encoded(name)));
-    html! { a href=(way) { (short(name)) } " " small.mono { (name) } }
+    html! { a href=(way) { (short(name)) } " " small.mono { (breakable(name)) } }
 }
 
 fn queues(screen: &Screen, queues: &[ShownQueue]) -> Markup {

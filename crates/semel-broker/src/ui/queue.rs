@@ -8,6 +8,7 @@ use super::overview::queue_state;
 use super::screen::Screen;
 use crate::clock::Time;
 use crate::duration;
+use crate::proto::tasks::queue::State;
 use crate::tasks::ShownQueue;
 use axum::extract::Path;
 use axum::response::Response;
@@ -50,7 +51,7 @@ pub(super) async fn show(screen: Screen, Path(name): Path<String>) -> Response {
         h2 { "Tasks" } (task_rows(&screen, &tasks))
         h2 { "Delivered last" } (dispatches::rows(&screen, &deliveries))
         h2 { "Act" }
-        div.grid { (create_form(&screen, &name)) (acts(&screen, &name)) }
+        div.grid { (create_form(&screen, &name)) (acts(&screen, &name, queue.queue.state)) }
     };
     screen.show(short(&name), "", &main)
 }
@@ -155,7 +156,7 @@ fn task_rows(screen: &Screen, page: &Value) -> Markup {
                 html! { span.mono { (text(task, "/httpRequest/url")) (text(task, "/appEngineHttpRequest/relativeUri")) } },
                 html! { time.mono { (text(task, "/scheduleTime")) } },
                 html! { (text(task, "/dispatchCount")) },
-                html! { (text(task, "/lastAttempt/responseStatus/message")) },
+                html! { (last_answer(&text(task, "/lastAttempt/responseStatus/message"))) },
             ]
         })
         .collect();
@@ -167,6 +168,15 @@ fn task_rows(screen: &Screen, page: &Value) -> Markup {
         Column::text("last answer"),
     ];
     table("Tasks", &columns, &rows)
+}
+
+/// What came back last, from the words that Cloud Tasks has for it: `UNKNOWN(2): HTTP status code 0`.
+fn last_answer(message: &str) -> &str {
+    match message.rsplit_once("HTTP status code ") {
+        Some((_, "0")) => "none came",
+        Some((_, code)) => code,
+        None => message,
+    }
 }
 
 fn create_form(screen: &Screen, queue: &str) -> Markup {
@@ -187,7 +197,7 @@ fn create_form(screen: &Screen, queue: &str) -> Markup {
     html! { div.card { (screen.form(act.hidden("do", "create").with(fields))) } }
 }
 
-fn acts(screen: &Screen, queue: &str) -> Markup {
+fn acts(screen: &Screen, queue: &str, stands: i32) -> Markup {
     let act = |word: &str, button: &str, consequence: &str| {
         let action = screen.to(&format!("queues/{}", encoded(queue)));
         Act::new(action, button, html! { p { (consequence) } })
@@ -196,10 +206,26 @@ fn acts(screen: &Screen, queue: &str) -> Markup {
     };
     html! {
         div.card {
-            (screen.form(act("pause", "Pause", "Nothing more is sent until it is resumed; tasks are still taken.")))
-            (screen.form(act("resume", "Resume", "What is due is sent at once.")))
+            @if stands == State::Running as i32 { (screen.form(act("pause", "Pause", "Nothing more is sent until it is resumed; tasks are still taken."))) }
+            @else { (screen.form(act("resume", "Resume", "What is due is sent at once."))) }
             (screen.form(act("purge", "Purge", "All its tasks are deleted, sent or not.").hard().reason()))
             (screen.form(act("delete", "Delete", "The queue goes with its tasks.").hard().reason()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_answer_is_its_status() {
+        for (message, said) in [
+            ("UNKNOWN(2): HTTP status code 0", "none came"),
+            ("UNAVAILABLE(14): HTTP status code 503", "503"),
+            ("", ""),
+        ] {
+            assert_eq!(last_answer(message), said);
         }
     }
 }

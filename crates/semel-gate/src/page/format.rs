@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use semel::clock::Time;
+pub(super) use semel_ui::span;
 use semel_ui::{Markup, html};
-use std::time::Duration;
 
 /// A number with commas: 2,114,806.
 pub(super) fn number(value: u64) -> String {
@@ -22,32 +22,6 @@ pub(super) fn number(value: u64) -> String {
 pub(super) fn count(value: u64, one: &str, many: &str) -> String {
     let word = if value == 1 { one } else { many };
     format!("{} {word}", number(value))
-}
-
-/// A duration as people say it: 0.3 ms, 41 ms, 8.2 s, 14 min, 2 h, 3 d.
-pub(super) fn span(duration: Duration) -> String {
-    let micros = duration.as_micros();
-    let seconds = duration.as_secs();
-    match seconds {
-        0 if micros < 10_000 => tenths(micros / 100, "ms"),
-        0 => format!("{} ms", micros / 1000),
-        1..10 => tenths(micros / 100_000, "s"),
-        10..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => both(seconds / 3600, "h", seconds / 60 % 60, "min"),
-        _ => both(seconds / 86_400, "d", seconds / 3600 % 24, "h"),
-    }
-}
-
-fn both(whole: u64, unit: &str, rest: u64, smaller: &str) -> String {
-    match rest {
-        0 => format!("{whole} {unit}"),
-        rest => format!("{whole} {unit} {rest} {smaller}"),
-    }
-}
-
-fn tenths(tenths: u128, unit: &str) -> String {
-    format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
 /// How many bytes.
@@ -106,6 +80,7 @@ pub(super) fn as_of(at: Time, now: Time) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn numbers_have_commas() {
@@ -119,20 +94,6 @@ mod tests {
         }
         assert_eq!(count(1, "letter", "letters"), "1 letter");
         assert_eq!(count(1200, "letter", "letters"), "1,200 letters");
-    }
-
-    #[test]
-    fn spans_are_short() {
-        for (micros, said) in [
-            (300, "0.3 ms"),
-            (41_000, "41 ms"),
-            (8_200_000, "8.2 s"),
-            (840_000_000, "14 min"),
-            (7_500_000_000, "2 h 5 min"),
-            (260_000_000_000, "3 d"),
-        ] {
-            assert_eq!(span(Duration::from_micros(micros)), said);
-        }
     }
 
     #[test]
