@@ -76,15 +76,11 @@ impl Traffic {
                 &[Became::Replayed, Became::FailedBefore],
             ),
             (Tone::Busy, "busy: comes again", &[Became::Busy]),
+            (Tone::Failed, "failed at the handler", &[Became::Failed]),
             (
-                Tone::Failed,
-                "failed, invalid, mismatched or refused",
-                &[
-                    Became::Failed,
-                    Became::Invalid,
-                    Became::Mismatched,
-                    Became::Refused,
-                ],
+                Tone::Refused,
+                "refused by the gate: invalid, mismatched, no room",
+                &[Became::Invalid, Became::Mismatched, Became::Refused],
             ),
             (
                 Tone::Doubt,
