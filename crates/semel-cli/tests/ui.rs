@@ -50,14 +50,20 @@ async fn the_page_of_a_store_is_served_without_a_gate() {
     let address = url.trim().trim_end_matches("/ui/").to_owned();
 
     let record = get(&address, &format!("/ui/records/{key}"));
-    for told in ["an order of the library", "took effect", "show_bodies"] {
+    for told in ["an order of the library", "took effect", "--show-bodies"] {
         assert!(record.contains(told), "no {told} in {record}");
     }
     assert!(
         !record.contains("the-answer"),
         "bodies are shown on request only"
     );
-    assert!(get(&address, "/ui/").contains("without a gate"));
+    assert!(!record.contains("This gate remembers"), "{record}");
+    let overview = get(&address, "/ui/");
+    assert!(overview.contains("without a gate"));
+    assert!(
+        !overview.contains("Duplicates"),
+        "it leads nowhere: {overview}"
+    );
     assert!(get(&address, "/ui/routes").contains("Open the page of a running gate"));
 
     // The store belongs to one process.

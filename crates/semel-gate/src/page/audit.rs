@@ -23,8 +23,9 @@ pub(super) async fn show(screen: Screen) -> Response {
     let main = html! {
         h1 { "Audit" }
         p.lead {
-            "The latest " (count(acts.len() as u64, "act", "acts")) " that went through this process, of at most "
-            (AUDIT_ITEMS_MAX) ". The log has all of them: lines with the target " code { "audit" } "."
+            @if acts.len() < AUDIT_ITEMS_MAX { (count(acts.len() as u64, "act", "acts")) " went through this process. " }
+            @else { "The latest " (AUDIT_ITEMS_MAX) " acts that went through this process. " }
+            "The log has all of them: lines with the target " code { "audit" } "."
         }
         @if acts.is_empty() {
             (empty(&html! { "Nobody has acted since this process started." }))

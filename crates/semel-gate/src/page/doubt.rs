@@ -12,12 +12,14 @@ use semel::clock::Time;
 use semel::protocol::{Record, State};
 use semel_ui::{Column, Markup, Tone, empty, html, note, state, table};
 
-const COLUMNS: [Column<'_>; 5] = [
+const COLUMNS: [Column<'_>; 7] = [
     Column::text("about"),
+    Column::text("route"),
     Column::text("state"),
     Column::text("since"),
     Column::text("what is known"),
     Column::number("runs"),
+    Column::text("first sent by"),
 ];
 
 pub(super) async fn show(screen: Screen) -> Response {
@@ -72,6 +74,7 @@ fn list(screen: &Screen, caption: &str, rows: &[Row], now: Time) -> Markup {
         let record = &row.record;
         vec![
             row.about(screen),
+            html! { @if row.route().is_empty() { "–" } @else { (row.route()) } },
             html! {
                 (state(tone(record.state), record.state.word()))
                 @if record.in_doubt { " " (state(Tone::Doubt, "in doubt")) }
@@ -79,6 +82,7 @@ fn list(screen: &Screen, caption: &str, rows: &[Row], now: Time) -> Markup {
             since(record.lease_until.min(now), now),
             what_is_known(record),
             html! { (record.attempts) },
+            html! { span.mono.names { (row.sender()) } },
         ]
     };
     let rows: Vec<_> = rows.iter().map(cells).collect();

@@ -70,8 +70,8 @@ fn senders(gate: &Gate, rates: &RouteSnapshot) -> Vec<Vec<Markup>> {
             html! { (rates.route) },
             html! { (source) },
             html! { (number(counts.deliveries)) },
-            html! { (number(counts.duplicates)) },
-            html! { (percent(counts.duplicates, counts.deliveries)) },
+            or_none(counts.duplicates),
+            html! { @if counts.duplicates == 0 { "–" } @else { (percent(counts.duplicates, counts.deliveries)) } },
             html! { @if let Some(kept) = kept { (span(kept)) } },
         ]
     };
@@ -90,14 +90,19 @@ fn lateness(gate: &Gate, rates: &[RouteSnapshot]) -> Markup {
     }
     let row = |rates: &&RouteSnapshot| {
         let mut cells = vec![html! { (rates.route) }];
-        cells.extend(rates.late.all().map(|(_, count)| html! { (number(count)) }));
-        cells.push(html! { (number(rates.forgotten)) });
+        cells.extend(rates.late.all().map(|(_, count)| or_none(count)));
+        cells.push(or_none(rates.forgotten));
         let settings = gate.route_state(&rates.route).map(|it| &it.settings);
         cells.push(settings.map_or_else(|| html! {}, |route| against(route, rates)));
         cells
     };
     let rows: Vec<_> = late.iter().map(row).collect();
     table("How late duplicates come, by route", &columns, &rows)
+}
+
+/// A number among many, most of which are nothing.
+fn or_none(count: u64) -> Markup {
+    html! { @if count == 0 { "–" } @else { (number(count)) } }
 }
 
 /// Whether the latest duplicates came when their work was still remembered.

@@ -156,8 +156,8 @@ async fn compared(screen: &Screen, letter: &Letter) -> Result<Markup, Refused> {
         (None, _) => Err(NOT_KEPT),
     };
     Ok(match compared {
-        Ok(fields) => html! { h2 { "Field by field" } (fields) },
-        Err(why) if keeps => html! { h2 { "Field by field" } p.lead { (why) } },
+        Ok(fields) => html! { h2 #compared { "Field by field" } (fields) },
+        Err(why) if keeps => html! { h2 #compared { "Field by field" } p.lead { (why) } },
         Err(_) => html! {},
     })
 }

@@ -4,7 +4,7 @@
 use super::act::{Fields, field};
 use super::format::{as_of, bytes, count, number, shortened, since};
 use super::overview::sender;
-use super::rows::about;
+use super::rows::{about, first_sender};
 use super::{Screen, routes};
 use crate::bulk::{self, JobKind, PACE_MAX, Selection};
 use crate::census::{Known, LetterCensus, LetterGroup};
@@ -176,7 +176,7 @@ async fn letter_row(screen: &Screen, head: &LetterHead, now: Time) -> Result<Vec
                 }
             } @else { small { "it has no key" } }
         },
-        html! { span.mono { @if sender.is_empty() { "–" } @else { (sender) } } },
+        html! { span.mono { (sender) } },
         html! {
             a href=(screen.to(&format!("letters/{id}"))) { (shortened(&id, 8)) }
             @if head.redriven { " " small { "redriven before" } }
@@ -198,24 +198,25 @@ async fn kept(screen: &Screen, head: &LetterHead) -> Result<(String, String), Re
     };
     let label = record.as_ref().and_then(|it| Label::read(&it.label));
     let label = label.unwrap_or_default();
-    let from = [label.source.as_str(), &label.from, &label.id];
-    let from: Vec<_> = from.into_iter().filter(|it| !it.is_empty()).collect();
-    Ok((
-        record.as_ref().map(about).unwrap_or_default(),
-        from.join(" · "),
-    ))
+    let from = first_sender(&label);
+    Ok((record.as_ref().map(about).unwrap_or_default(), from))
 }
 
 /// Only those who may act get the button; without a gate nothing can be redriven.
 fn try_bar(screen: &Screen, what: &str) -> Markup {
+    let has_gate = screen.state.gate.is_some();
     html! {
         @if !screen.visitor.may_act() {
             p.may-not { "You may look, not act." }
         } @else {
             (screen.visitor.csrf_field())
             div.bar {
-                button.act { "Try out: what would happen?" }
-                span { "Nothing is changed by that. From there the chosen " (what) "s are redriven or discarded." }
+                button class=[has_gate.then_some("act")] { "Try out: what would happen?" }
+                span {
+                    "Nothing is changed by that. From there the chosen " (what) "s are "
+                    @if has_gate { "redriven or discarded." }
+                    @else { "discarded; to redrive them, open the page of a running gate." }
+                }
             }
         }
     }
@@ -310,8 +311,8 @@ pub(super) fn letter_id(text: &str) -> Option<LetterId> {
 pub(super) const fn tone(reason: Reason) -> Tone {
     match reason {
         Reason::Parked => Tone::Parked,
-        Reason::Failed | Reason::Invalid => Tone::Failed,
-        Reason::Mismatched => Tone::Doubt,
+        Reason::Failed => Tone::Failed,
+        Reason::Invalid | Reason::Mismatched => Tone::Refused,
         Reason::Running => Tone::Busy,
         Reason::Exhausted => Tone::Waiting,
     }

@@ -56,7 +56,7 @@ async fn listed(
                 span.mono { (sender(delivery)) }
                 @if let Some(letter) = delivery.letter {
                     @let letter = letter.to_string();
-                    br; a href=(screen.to(&format!("letters/{letter}"))) { "letter " (shortened(&letter, 8)) }
+                    br; a href=(screen.to(&format!("letters/{letter}#compared"))) { "compare, in letter " (shortened(&letter, 8)) }
                 }
             },
         ]);
@@ -134,7 +134,7 @@ fn parts(recorded: &Digests, delivered: &Digests) -> Markup {
         }
         @for (word, (was, is)) in differing {
             div {
-                (state(Tone::Doubt, word)) " "
+                (state(Tone::Refused, word)) " "
                 small {
                     code { @if let Some(was) = was { (was) } @else { "none" } } " → "
                     code { @if let Some(is) = is { (is) } @else { "none" } }

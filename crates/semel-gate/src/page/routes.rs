@@ -110,8 +110,18 @@ pub(super) fn head(screen: &Screen, gate: &Gate, route: &RouteState) -> Markup {
     html! {
         p.lead { a href=(screen.to("routes")) { "Routes" } " / " (settings.name) }
         h1 { (settings.name) " " (promise(gate, settings)) }
-        @if let Some(line) = gate.promises.of(&settings.name) { p.lead { (line.says) } }
+        @if let Some(line) = gate.promises.of(&settings.name) { p.lead { (sentences(&line.says)) } }
     }
+}
+
+/// What the settings say of a promise in parts, as sentences.
+fn sentences(says: &str) -> String {
+    let sentence = |part: &str| {
+        let mut rest = part.chars();
+        let first = rest.next().map(|it| it.to_uppercase().to_string());
+        format!("{}{}.", first.unwrap_or_default(), rest.as_str())
+    };
+    says.split("; ").map(sentence).collect::<Vec<_>>().join(" ")
 }
 
 /// The rest of it.
@@ -259,5 +269,19 @@ pub(super) fn gate_only(title: &str) -> Markup {
             "This page looks at a store without a gate, and this screen shows what a gate remembers. Open the page of a \
              running gate: its admin address, " code { "/ui" } "."
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_is_said_in_sentences() {
+        let says = "after a crash it runs again; proved: at-least-once";
+        assert_eq!(
+            sentences(says),
+            "After a crash it runs again. Proved: at-least-once."
+        );
     }
 }

@@ -69,6 +69,11 @@ impl Row {
         &self.label.route
     }
 
+    /// Who delivered it first, by the names that it has itself.
+    pub(super) fn sender(&self) -> String {
+        first_sender(&self.label)
+    }
+
     /// How long 99 of 100 runs of its route take at the most, once there were enough to say so.
     pub(super) fn usual(&self, screen: &Screen) -> Option<Duration> {
         let gate = screen.state.gate.as_ref()?;
@@ -76,6 +81,21 @@ impl Row {
         let route = rates.iter().find(|it| &*it.route == self.route())?;
         let is_enough = route.handler_calls >= USUAL_CALLS_MIN;
         route.handler_p99.filter(|_| is_enough)
+    }
+}
+
+/// Who delivered first, as a label says: `cloud-tasks · orders · 8842`.
+pub(super) fn first_sender(label: &Label) -> String {
+    let words = [&label.source, &label.from, &label.id];
+    let said: Vec<_> = words
+        .into_iter()
+        .map(String::as_str)
+        .filter(|it| !it.is_empty())
+        .collect();
+    if said.is_empty() {
+        "–".into()
+    } else {
+        said.join(" · ")
     }
 }
 

@@ -191,22 +191,26 @@ impl Screen {
         }
     }
 
-    fn nav(&self) -> [NavItem; 8] {
+    /// The ways to other screens; without a gate those alone that have something to show.
+    fn nav(&self) -> Vec<NavItem> {
         let Known {
             records, letters, ..
         } = self.state.census.look();
         let doubt = records.map_or(0, |it| it.parked_or_in_doubt());
         let letters = letters.map_or(0, |it| it.total as u64);
-        [
+        let mut nav = vec![
             NavItem::new("", "Overview"),
             NavItem::new("running", "Running"),
             NavItem::new("doubt", "In doubt").count(doubt),
             NavItem::new("letters", "Letters").count(letters),
-            NavItem::new("mismatches", "Mismatches"),
-            NavItem::new("routes", "Routes"),
-            NavItem::new("duplicates", "Duplicates"),
-            NavItem::new("audit", "Audit"),
-        ]
+        ];
+        if self.state.gate.is_some() {
+            nav.push(NavItem::new("mismatches", "Mismatches"));
+            nav.push(NavItem::new("routes", "Routes"));
+            nav.push(NavItem::new("duplicates", "Duplicates"));
+        }
+        nav.push(NavItem::new("audit", "Audit"));
+        nav
     }
 }
 
@@ -246,8 +250,10 @@ pub(crate) fn delivery_tone(outcome: &str) -> Tone {
         "running" | "busy" | "not_yet" | "full" => Tone::Busy,
         "retryable" | "answered_without_completing" | "exhausted" => Tone::Waiting,
         "parked" => Tone::Parked,
-        "mismatched" | "unrecorded" | "unread" => Tone::Doubt,
-        _ => Tone::Failed,
+        "unrecorded" | "unread" | "not_landed" => Tone::Doubt,
+        "failed" => Tone::Failed,
+        // The gate turned it away: nothing ran.
+        _ => Tone::Refused,
     }
 }
 

@@ -101,13 +101,13 @@ async fn a_mismatch_says_which_part_differs() {
     ask.send(bed.gate).await.is(200);
     let page = bed.look("/ui/mismatches").await;
     assert_eq!(
-        page.matches(r#"<span class="state doubt">payload</span>"#)
+        page.matches(r#"<span class="state refused">payload</span>"#)
             .count(),
         1,
         "{page}"
     );
     assert_eq!(
-        page.matches(r#"<span class="state doubt">path</span>"#)
+        page.matches(r#"<span class="state refused">path</span>"#)
             .count(),
         1,
         "{page}"

@@ -6,6 +6,7 @@ use semel::protocol::{Claim, Claimed};
 use semel::{Fingerprint, Key};
 use semel_embedded::{EmbeddedSettings, EmbeddedStore};
 use semel_gate::StorePage;
+use semel_gate::settings::Secret;
 use tokio::sync::oneshot;
 
 #[tokio::test]
@@ -71,6 +72,66 @@ async fn a_store_has_the_same_page_without_a_gate() {
         .tells("shop.charge order_id=A-1");
     assert_eq!(look("/").await.header("location"), Some("ui/"));
 
+    drop(stop);
+    served.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn whoever_looks_at_a_store_signs_in_with_one_of_its_tokens() {
+    let directory = tempfile::tempdir().unwrap();
+    let opened = EmbeddedStore::open(directory.path(), EmbeddedSettings::default());
+    let page = StorePage {
+        place: "store · embedded".into(),
+        namespace: "default".into(),
+        hosts: Vec::new(),
+        act_token: Some(Secret("a-token-that-acts".into())),
+        view_token: Some(Secret("a-token-that-looks".into())),
+        show_bodies: false,
+    };
+    let socket = TcpListener::bind(here()).await.unwrap();
+    let at = socket.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = tokio::spawn(page.serve(Arc::new(opened.unwrap()), socket, async {
+        drop(stopped.await)
+    }));
+    let post = async |path: &str, cookie: &str, form: String| {
+        let ask = Ask::post(path).header("Content-Type", "application/x-www-form-urlencoded");
+        let ask = ask.header("Origin", &format!("http://{at}"));
+        ask.header("Cookie", cookie).body(form).send(at).await
+    };
+    let outside = Ask::get("/ui/letters").send(at).await;
+    assert_eq!(outside.header("location"), Some("sign-in?to=letters"));
+    assert_eq!(
+        post("/ui/sign-in", "", "token=wrong".into()).await.status,
+        401
+    );
+
+    for (token, may, status) in [
+        ("looks", "look, not act", 403),
+        ("acts", "look and act", 303),
+    ] {
+        let form = format!("token=a-token-that-{token}&name=Ada&to=letters");
+        let said = post("/ui/sign-in", "", form).await;
+        assert_eq!(
+            (said.status, said.header("location")),
+            (303, Some("letters"))
+        );
+        let cookie = said.header("set-cookie").unwrap();
+        let cookie = cookie.split(';').next().unwrap();
+        let page = Ask::get("/ui/letters")
+            .header("Cookie", cookie)
+            .send(at)
+            .await;
+        assert_eq!(page.status, 200);
+        let page = page.text();
+        assert!(
+            page.contains("Signed in: Ada (") && page.contains(may),
+            "{page}"
+        );
+        let csrf = super::bed::hidden(page, "csrf").unwrap();
+        let tried = post("/ui/letters/try", cookie, format!("csrf={csrf}")).await;
+        assert_eq!(tried.status, status, "{tried:?}");
+    }
     drop(stop);
     served.await.unwrap().unwrap();
 }
