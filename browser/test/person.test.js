@@ -3,7 +3,8 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
 import { fitsItsWindow, isAccessible, openBrowser } from './chromium.js';
-import { ACT_TOKEN, VIEW_TOKEN, atFirst, behindPrefix, failing, liveALittle, openShop } from './shop.js';
+import { decide } from './screens.js';
+import { ACT_TOKEN, VIEW_TOKEN, atFirst, behindPrefix, failing, keptBack, liveALittle, openShop } from './shop.js';
 
 let shop;
 let browser;
@@ -72,14 +73,41 @@ test('nonsense is answered kindly', async () => {
   await isAccessible(page);
 });
 
-test('a group of letters is tried out, then redriven', async () => {
-  for (const n of [1, 2, 3]) shop.handler.answers.delete(`C-${n}`);
+/** The list of letters, once it has those that failed at the handler. */
+async function openLetters() {
   const page = await open('letters');
+  const failed = page.getByRole('row', { name: /422/ });
+  while (await failed.count() === 0) await page.reload();
+  return page;
+}
+
+/** Tries out a redrive of those that failed at the handler; the form that then does it. */
+async function tryOut(page) {
   await page.getByRole('row', { name: /422/ }).getByRole('checkbox').check();
   await page.getByRole('button', { name: /Try out/ }).click();
   await page.getByText('would run').first().waitFor();
+  return page.locator('form').filter({ has: page.getByRole('button', { name: 'Redrive these' }) });
+}
+
+async function discard(page, why) {
+  const form = page.locator('form').filter({ has: page.getByRole('button', { name: 'Discard' }) });
+  await form.getByLabel(/Reason/).fill(why);
+  await form.getByRole('button').click();
+}
+
+test('trying out nothing is said where one can choose', async () => {
+  const page = await open('letters');
+  await page.getByRole('button', { name: /Try out/ }).click();
+  await page.getByRole('alert').getByText('Nothing was chosen').waitFor();
+  await page.getByLabel('all of these').check();
+  assert.equal(await page.locator('input[name=group]:not(:checked)').count(), 0);
+});
+
+test('a group of letters is tried out, then redriven', async () => {
+  for (const n of [1, 2, 3]) shop.handler.answers.delete(`C-${n}`);
+  const page = await open('letters');
+  const redrive = await tryOut(page);
   assert.equal(shop.handler.effects.has('C-1'), false, 'a dry run runs nothing');
-  const redrive = page.locator('form').filter({ has: page.getByRole('button', { name: 'Redrive these' }) });
   await redrive.getByLabel('Letters per second').fill('100');
   await redrive.getByLabel(/Reason/).fill('the currency table is fixed');
   await redrive.getByRole('button').click();
@@ -91,6 +119,40 @@ test('a group of letters is tried out, then redriven', async () => {
   assert.match(await page.locator('main').innerText(), /the currency table is fixed/);
 });
 
+test('the progress of a redrive is seen while it goes on', async () => {
+  for (const n of [1, 2, 3]) {
+    shop.handler.answers.set(`P-${n}`, failing(422, 'unknown currency'));
+    await shop.task(`96${n}`, '/charge', { order_id: `P-${n}` });
+  }
+  const handler = keptBack();
+  for (const n of [1, 2, 3]) shop.handler.answers.set(`P-${n}`, handler.answer);
+  const page = await openLetters();
+  const redrive = await tryOut(page);
+  await redrive.getByLabel('Letters per second').fill('100');
+  await redrive.getByLabel(/Reason/).fill('the currency table is fixed again');
+  await redrive.getByRole('button').click();
+  await page.locator('progress[value="0"][max="3"]').waitFor();
+  await isAccessible(page);
+  handler.letGo(1);
+  await page.locator('progress[value="1"]').waitFor();
+  handler.letGo();
+  await page.locator('.state', { hasText: 'done' }).waitFor();
+  assert.match(await page.locator('main').innerText(), /3 of 3 letters/);
+  for (const n of [1, 2, 3]) assert.equal(shop.handler.effects.get(`P-${n}`), 1);
+  assert.deepEqual(page.complaints, []);
+});
+
+test('a letter that is of no use is discarded', async () => {
+  const page = await open('mismatches');
+  await page.getByRole('link', { name: /^compare/ }).first().click();
+  await page.getByRole('heading', { name: 'Field by field' }).waitFor();
+  await discard(page, 'it was a test');
+  await page.waitForURL(/\/ui\/letters$/);
+  assert.equal(await page.getByRole('row', { name: /mismatched/ }).count(), 0);
+  await page.goto(`${shop.ui}audit`);
+  assert.match(await page.getByRole('row', { name: /discard/ }).first().innerText(), /it was a test/);
+});
+
 test('one in doubt is decided by a person, with a reason', async () => {
   const page = await open('doubt');
   await page.getByRole('link', { name: /D-1/ }).click();
@@ -98,9 +160,7 @@ test('one in doubt is decided by a person, with a reason', async () => {
   const decision = page.getByRole('region', { name: 'What became of it?' });
   assert.ok((await decision.boundingBox()).y < 300, 'the decision is what the page begins with');
   await isAccessible(page);
-  await decision.getByRole('radio', { name: /^It took effect/ }).check();
-  await decision.getByLabel(/Reason/).fill('the bank shows the refund');
-  await decision.getByRole('button').click();
+  await decide(page, 'It took effect', 'the bank shows the refund');
   await page.locator('h1 .state', { hasText: 'succeeded' }).waitFor();
   const again = await shop.task('931', '/refund', { order_id: 'D-1' }, { attempt: 2 });
   assert.equal(again.status, 200);
@@ -190,6 +250,12 @@ test('it works behind a path prefix, at the width of a phone', async () => {
     await fitsItsWindow(page);
     await page.getByRole('link', { name: /^Letters/ }).first().click();
     await page.waitForURL(/\/tools\/semel\/ui\/letters/);
+    await fitsItsWindow(page);
+    // An act leads back to where it was done.
+    await page.goto(`${proxy.url}doubt`);
+    await page.getByRole('link', { name: /D-2/ }).click();
+    await decide(page, 'It did not take effect, and shall not', 'the customer has cancelled');
+    assert.match(page.url(), /\/tools\/semel\/ui\/records\/v1_[0-9a-f]{64}\?done=1$/);
     await fitsItsWindow(page);
     assert.deepEqual(page.complaints, []);
   } finally {

@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { freePort, liveALittle, openShop, start } from './shop.js';
+import { ACT_TOKEN, freePort, keptBack, liveALittle, openShop, start } from './shop.js';
 
 /** Gives each screen of a gate in turn to `look(page, name)`. */
 export async function eachScreenOfTheGate(page, look) {
@@ -13,7 +13,7 @@ export async function eachScreenOfTheGate(page, look) {
     await liveALittle(shop);
     shop.handler.answers.set('G-1', () => new Promise(() => {}));
     const running = shop.task('951', '/charge', { order_id: 'G-1' }).catch(() => {});
-    for (const name of ['overview', 'running', 'doubt', 'letters', 'mismatches', 'routes', 'duplicates', 'audit']) {
+    for (const name of ['overview', 'running', 'doubt', 'letters', 'mismatches', 'routes', 'duplicates']) {
       await page.goto(shop.ui + (name === 'overview' ? '' : name));
       await look(page, name);
     }
@@ -39,11 +39,71 @@ export async function eachScreenOfTheGate(page, look) {
     const letter = page.locator('main a[href*="letters/"]').filter({ hasText: /[0-9a-f]{8}/ }).first();
     await letter.click();
     await look(page, 'letter');
+    await page.goto(`${shop.ui}mismatches`);
+    await page.getByRole('link', { name: /^compare/ }).click();
+    await page.getByRole('heading', { name: 'Field by field' }).waitFor();
+    await look(page, 'letter-mismatched');
+    await redrive(page, shop, look);
+    await page.goto(`${shop.ui}search?q=D-2`);
+    await decide(page, 'It took effect', 'the bank shows the refund');
+    await look(page, 'record-decided');
+    await page.goto(`${shop.ui}audit`);
+    await look(page, 'audit');
+    await lookAtRefusal(page, `${shop.ui}records/v1_${'0'.repeat(64)}`);
+    await look(page, 'refusal');
     await shop.close();
     await running;
   } catch (error) {
     await shop.close();
     throw error;
+  }
+}
+
+/** A redrive, while it goes on. */
+async function redrive(page, shop, look) {
+  const handler = keptBack();
+  for (const n of [1, 2, 3]) shop.handler.answers.set(`C-${n}`, handler.answer);
+  await page.goto(`${shop.ui}letters`);
+  await page.getByRole('row', { name: /422/ }).getByRole('checkbox').check();
+  await page.getByRole('button', { name: /Try out/ }).click();
+  const form = page.locator('form').filter({ has: page.getByRole('button', { name: 'Redrive these' }) });
+  await form.getByLabel('Letters per second').fill('100');
+  await form.getByLabel(/Reason/).fill('the currency table is fixed');
+  await form.getByRole('button').click();
+  await page.getByRole('progressbar').waitFor();
+  await look(page, 'job');
+  handler.letGo();
+  await page.locator('.state', { hasText: 'done' }).waitFor();
+}
+
+/** Says what became of the record that is open. */
+export async function decide(page, verdict, why) {
+  const decision = page.getByRole('region', { name: 'What became of it?' });
+  await decision.getByRole('radio', { name: new RegExp(`^${verdict}`) }).check();
+  await decision.getByLabel(/Reason/).fill(why);
+  await decision.getByRole('button').click();
+  await page.getByText('It is in the audit.').waitFor();
+}
+
+/** Opens what is refused; the browser complains of every status of that kind. */
+async function lookAtRefusal(page, url) {
+  const answer = await page.goto(url);
+  assert.equal(answer.status(), 404);
+  page.complaints = page.complaints.filter((it) => !it.includes('status of 404'));
+}
+
+/** The page before anybody has signed in, and who acts then. */
+export async function eachScreenOfSigningIn(page, look) {
+  const shop = await openShop({ tokens: true });
+  try {
+    await page.goto(`${shop.ui}letters`);
+    await look(page, 'sign-in');
+    await page.getByLabel('Token').fill(ACT_TOKEN);
+    await page.getByLabel(/name/).fill('Ada');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText(/Signed in: Ada \(act from/).waitFor();
+  } finally {
+    await shop.close();
   }
 }
 
@@ -54,21 +114,43 @@ export async function eachScreenOfAStore(page, look) {
   try {
     const shop = await openShop({ store });
     await liveALittle(shop);
+    // A run that nobody ends any more.
+    const begun = new Promise((resolve) => shop.handler.answers.set('G-1', () => { resolve(); return new Promise(() => {}); }));
+    const lost = shop.task('951', '/charge', { order_id: 'G-1' }).catch(() => {});
+    await begun;
+    await shop.crash();
+    await lost;
     await shop.close();
     const port = await freePort();
     const ui = await start(['ui', '--store', store, '--listen', `127.0.0.1:${port}`], `http://127.0.0.1:${port}/ui/`);
-    for (const name of ['overview', 'running', 'doubt', 'letters', 'audit']) {
-      await page.goto(`http://127.0.0.1:${port}/ui/${name === 'overview' ? '' : name}`);
+    const open = (name) => page.goto(`http://127.0.0.1:${port}/ui/${name === 'overview' ? '' : name}`);
+    await stuck(open, page);
+    await look(page, 'store-running');
+    for (const name of ['overview', 'doubt', 'letters']) {
+      await open(name);
       await look(page, `store-${name}`);
     }
-    await page.goto(`http://127.0.0.1:${port}/ui/doubt`);
+    await open('doubt');
     await page.getByRole('link', { name: /D-1/ }).click();
     await page.waitForURL(/records/);
     await look(page, 'store-record');
+    await decide(page, 'It did not take effect, and shall not', 'the customer has cancelled');
+    await open('audit');
+    await look(page, 'store-audit');
     await ui.stop();
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Looks until the run that was lost has lost its lease, too. */
+async function stuck(open, page) {
+  const deadline = Date.now() + 10_000;
+  do {
+    await open('running');
+    if (await page.locator('.state', { hasText: 'stuck' }).count() > 0) return;
+  } while (Date.now() < deadline);
+  assert.fail('no run is shown as stuck');
 }
 
 const INVOICE = '{"type": "record", "name": "Invoice", "fields": [{"name": "order", "type": "string"}]}';
@@ -98,6 +180,10 @@ export async function eachScreenOfTheCloud(page, look) {
       await page.getByRole('link', { name, exact: true }).first().click();
       await look(page, `cloud-${name}`);
     }
+    await page.goto(`${at}/ui/`);
+    await page.locator('#latest').getByRole('link', { name: /\d{6}/ }).first().click();
+    await page.getByRole('heading', { name: /^Task/ }).waitFor();
+    await look(page, 'cloud-task');
     for (const name of ['faults', 'clock', 'schemas', 'refusals']) {
       const answer = await page.goto(`${at}/ui/${name}`);
       assert.equal(answer.status(), 200, name);

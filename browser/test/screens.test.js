@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { after, before, test } from 'node:test';
 import { fitsItsWindow, isAccessible, openBrowser } from './chromium.js';
-import { eachScreenOfAStore, eachScreenOfTheCloud, eachScreenOfTheGate } from './screens.js';
+import { eachScreenOfAStore, eachScreenOfSigningIn, eachScreenOfTheCloud, eachScreenOfTheGate } from './screens.js';
 
 const LOOKS = [
   ['light, at a desk', { colorScheme: 'light' }],
@@ -23,6 +23,7 @@ async function isFine(page, name) {
 
 for (const [name, options] of LOOKS) {
   test(`every screen of the gate, ${name}`, async () => eachScreenOfTheGate(await browser.page(options), isFine));
+  test(`signing in, ${name}`, async () => eachScreenOfSigningIn(await browser.page(options), isFine));
   test(`every screen of a store without a gate, ${name}`, async () => eachScreenOfAStore(await browser.page(options), isFine));
   test(`every screen of the local cloud, ${name}`, async () => eachScreenOfTheCloud(await browser.page(options), isFine));
 }

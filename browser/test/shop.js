@@ -42,6 +42,8 @@ export async function openShop({ tokens = false, routes = ROUTES, store } = {}) 
     admin: `http://127.0.0.1:${admin}`,
     ui: `http://127.0.0.1:${admin}/ui/`,
     config,
+    /** The gate is gone without a word; who looks at its store finds what it left. */
+    crash: () => program.stop('SIGKILL'),
     task: (name, path, body, headers) => deliverTask(`http://127.0.0.1:${gate}${path}`, name, body, headers),
     async close() {
       await program.stop();
@@ -59,6 +61,8 @@ path = "/charge"
 source = "cloud-tasks"
 key = "/order_id"
 final = [422]
+lease = "1s"
+keep_payload = true
 show_bodies = true
 
 [[route]]
@@ -125,6 +129,23 @@ export const failing = (status, text) => (response) => {
   response.writeHead(status, { 'content-type': 'text/plain' });
   response.end(text);
 };
+/** Answers that are kept back until `letGo()`; `letGo(1)` lets a single one go. */
+export function keptBack() {
+  const waiting = [];
+  let free = 0;
+  return {
+    answer: async () => {
+      if (free > 0) free -= 1;
+      else await new Promise((resolve) => waiting.push(resolve));
+      return 'go on';
+    },
+    letGo(many = Infinity) {
+      const going = waiting.splice(0, many);
+      free += many - going.length;
+      going.forEach((go) => go());
+    },
+  };
+}
 export const hangingUp = () => (response) => response.destroy();
 /** The first `times` answers are these, then all is well. */
 export const atFirst = (times, answer) => (response) => (times-- > 0 ? answer(response) : 'go on');
@@ -218,8 +239,8 @@ export async function start(words, ready) {
   }
   return {
     said: () => said,
-    async stop() {
-      program.kill('SIGTERM');
+    async stop(signal = 'SIGTERM') {
+      program.kill(signal);
       await ended;
     },
   };

@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { openBrowser } from './chromium.js';
-import { eachScreenOfAStore, eachScreenOfTheCloud, eachScreenOfTheGate } from './screens.js';
+import { eachScreenOfAStore, eachScreenOfSigningIn, eachScreenOfTheCloud, eachScreenOfTheGate } from './screens.js';
 
 const directory = process.env.SEMEL_SHOTS;
 mkdirSync(directory, { recursive: true });
@@ -15,7 +15,7 @@ const taking = (suffix, only) => async (page, name) => {
 };
 try {
   const desk = { viewport: { width: 1280, height: 760 } };
-  for (const each of [eachScreenOfTheGate, eachScreenOfAStore, eachScreenOfTheCloud]) await each(await browser.page(desk), taking(''));
+  for (const each of [eachScreenOfTheGate, eachScreenOfSigningIn, eachScreenOfAStore, eachScreenOfTheCloud]) await each(await browser.page(desk), taking(''));
   await eachScreenOfTheGate(await browser.page({ ...desk, colorScheme: 'dark' }), taking('-dark', ['overview', 'record']));
   await eachScreenOfTheGate(await browser.page({ viewport: { width: 390, height: 800 } }), taking('-phone', ['overview', 'record']));
 } finally {
