@@ -11,6 +11,8 @@ const browser = await openBrowser();
 const taking = (suffix, only) => async (page, name) => {
   if (only && !only.includes(name)) return;
   await page.locator('h1').first().waitFor();
+  // What scrolls along must not stand in the middle.
+  await page.evaluate(() => scrollTo(0, 0));
   await page.screenshot({ path: path.join(directory, `${name}${suffix}.png`), fullPage: true });
 };
 try {

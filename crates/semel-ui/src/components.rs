@@ -95,8 +95,8 @@ pub fn copyable_text_and(label: &str, text: &str, more: &Markup) -> Markup {
 #[must_use]
 pub fn refused(what: &str, what_to_do: &str, back: &str) -> Markup {
     html! {
-        h1 { (what) }
-        (note(Tone::Failed, &html! { p { (what_to_do) } }))
+        h1.says { (what) }
+        (note(Tone::Failed, &html! { p.says { (what_to_do) } }))
         p { a href=(back) { "Back" } }
     }
 }

@@ -140,6 +140,7 @@ fn stops(screen: &Screen, id: u64) -> Act {
         consequence,
     )
     .reason()
+    .plain()
 }
 
 fn counts(screen: &Screen, job: &Job, progress: &Progress) -> Markup {

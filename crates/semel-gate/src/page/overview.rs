@@ -290,7 +290,7 @@ pub(super) fn row(screen: &Screen, delivery: &RecentDelivery, now: Time) -> Vec<
     let at = delivery.time();
     vec![
         html! { time.mono datetime=(whole(at)) { (clock(at, now)) } },
-        about(screen, delivery),
+        html! { div.about { (about(screen, delivery)) } },
         html! { (state(delivery_tone(delivery.outcome), delivery.outcome)) },
         html! { @if let Some(status) = delivery.status { (status) } @else { "–" } },
         html! { (delivery.route) },

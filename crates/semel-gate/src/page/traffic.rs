@@ -79,7 +79,7 @@ impl Traffic {
             (Tone::Failed, "failed at the handler", &[Became::Failed]),
             (
                 Tone::Refused,
-                "refused by the gate: invalid, mismatched, no room",
+                "refused by the gate",
                 &[Became::Invalid, Became::Mismatched, Became::Refused],
             ),
             (
