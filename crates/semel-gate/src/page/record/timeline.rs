@@ -202,8 +202,11 @@ fn end(record: &Record, now: Time) -> Option<Event> {
     };
     let took = record.lease_until.since(Time(record.fence.0));
     let about = match record.state {
-        State::Succeeded | State::Failed => format!("after {}", span(took)),
-        State::Running | State::Waiting | State::Parked => String::new(),
+        // Who says what became of it takes no time.
+        State::Succeeded | State::Failed if !took.is_zero() => format!("after {}", span(took)),
+        State::Succeeded | State::Failed | State::Running | State::Waiting | State::Parked => {
+            String::new()
+        }
     };
     Some(Event {
         at: record.lease_until,
