@@ -209,11 +209,9 @@ impl Disposition {
     /// Whether its key stands for other work.
     #[must_use]
     pub fn is_mismatched(&self) -> bool {
-        match self {
-            Self::Letter(Undelivered::Exhausted(it))
-            | Self::NotKept(Undelivered::Exhausted(it), _) => it.is_mismatched(),
-            it => it.word() == "mismatched",
-        }
+        let of_letter =
+            matches!(self, Self::Letter(why) | Self::NotKept(why, _) if why.is_mismatched());
+        matches!(self, Self::Mismatched) || of_letter
     }
 
     /// Whether the work may have run because of this delivery.
@@ -394,6 +392,12 @@ impl Undelivered {
             | Self::Mismatched
             | Self::Invalid(_) => false,
         }
+    }
+
+    /// Whether its key stands for other work.
+    fn is_mismatched(&self) -> bool {
+        matches!(self, Self::Mismatched)
+            || matches!(self, Self::Exhausted(it) if it.is_mismatched())
     }
 
     /// The reason that its letter names.
