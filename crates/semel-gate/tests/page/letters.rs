@@ -94,6 +94,20 @@ async fn letters_are_grouped_by_route_reason_and_cause() {
     assert_eq!(letters.matches(r#"name="letter""#).count(), 3, "{letters}");
 }
 
+/// Each letter stands below what would become of it, with what it is about.
+fn names_each_letter(page: &str) {
+    for (found, order) in [
+        ("would run.", "order_id A-3"),
+        ("would only be closed", "order_id A-1"),
+        ("would be refused without", "order_id A-2"),
+    ] {
+        let (_, below) = page.split_once(found).unwrap();
+        let (letters, _) = below.split_once("</ul>").unwrap();
+        assert!(letters.contains(order), "{found}: no {order} in {letters}");
+        assert_eq!(letters.matches("<li>").count(), 1, "{letters}");
+    }
+}
+
 #[tokio::test]
 async fn a_group_is_tried_out_then_redriven_with_progress() {
     let bed = PageBed::new().await;
@@ -130,21 +144,10 @@ async fn a_group_is_tried_out_then_redriven_with_progress() {
         assert!(page.contains(told), "no {told} in {page}");
     }
     assert_eq!((bed.handler.count(), bed.letters().await.len()), (runs, 3));
-    // Each letter stands below what would become of it, with what it is about.
-    for (found, order) in [
-        ("would run.", "order_id A-3"),
-        ("would only be closed", "order_id A-1"),
-        ("would be refused without", "order_id A-2"),
-    ] {
-        let (_, below) = page.split_once(found).unwrap();
-        let (letters, _) = below.split_once("</ul>").unwrap();
-        assert!(letters.contains(order), "{found}: no {order} in {letters}");
-        assert_eq!(letters.matches("<li>").count(), 1, "{letters}");
-    }
+    names_each_letter(&page);
 
-    let none = bed
-        .post(&format!("{tried}/redrive"), &[("reason", " ")])
-        .await;
+    let act = format!("{tried}/redrive");
+    let none = bed.post(&act, &[("reason", " ")]).await;
     assert_eq!(none.status, 400);
     none.tells("an act needs a reason");
 

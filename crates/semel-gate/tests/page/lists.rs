@@ -60,9 +60,14 @@ async fn in_doubt_means_the_same_wherever_it_is_counted() {
             ..Claim::new(Key::from_bytes([number; 32]), Fingerprint::of(b"x"))
         };
         drop(bed.store.claim(&claim).await.unwrap());
-        let doubts = async || match bed.store.claim(&claim).await.unwrap() {
-            Claimed::Granted(lease) => !parks && lease.in_doubt,
-            other => parks && matches!(other, Claimed::Parked { .. }),
+        let doubts = async || {
+            let claimed = bed.store.claim(&claim).await.unwrap();
+            let runs = matches!(&claimed, Claimed::Granted(lease) if lease.in_doubt);
+            if parks {
+                claimed == Claimed::Parked
+            } else {
+                runs
+            }
         };
         until("a run in doubt", doubts).await;
     }
