@@ -21,7 +21,7 @@ const LIST: [Column<'_>; 7] = [
     Column::text("promise"),
     Column::number("per second"),
     Column::number("duplicates"),
-    Column::number("ended in doubt or parked, last hour"),
+    Column::number("in doubt or parked (1 h)"),
 ];
 
 const TERMS: [Column<'_>; 8] = [

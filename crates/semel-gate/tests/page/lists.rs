@@ -188,7 +188,7 @@ async fn a_route_shows_its_rule_its_times_and_how_it_is_doing() {
     }
     let list = bed.look("/ui/routes").await;
     // Three in the first ten seconds, of which two were duplicates.
-    for told in [">0.3<", ">66.7 %<", "ended in doubt or parked, last hour"] {
+    for told in [">0.3<", ">66.7 %<", "in doubt or parked (1 h)"] {
         assert!(list.contains(told), "no {told} in {list}");
     }
     assert!(
