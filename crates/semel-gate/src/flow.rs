@@ -65,6 +65,8 @@ pub(crate) struct Flow {
     pub(crate) letter: Option<LetterId>,
     /// What that letter takes of the route's quota, if it was put for this very delivery.
     pub(crate) letter_load: Option<Count>,
+    /// Whether an operator redrives a letter: no sender delivered it again.
+    pub(crate) is_redrive: bool,
     begun: Instant,
 }
 
@@ -119,6 +121,7 @@ impl Flow {
             slot_waited: None,
             letter: None,
             letter_load: None,
+            is_redrive: false,
             begun: Instant::now(),
         }
     }

@@ -156,7 +156,7 @@ impl Rates {
 fn came_too_late(flow: &Flow, late: Duration) -> bool {
     let retention = flow.route.settings.terms(flow.source).retention;
     let is_anew = |lease: &semel::protocol::Lease| lease.fence == lease.born;
-    flow.lease.as_ref().is_some_and(is_anew) && late >= retention
+    !flow.is_redrive && flow.lease.as_ref().is_some_and(is_anew) && late >= retention
 }
 
 fn lock(route: &Mutex<RouteRates>) -> MutexGuard<'_, RouteRates> {

@@ -5,7 +5,7 @@ use super::Screen;
 use super::format::{clock, count, shortened, whole};
 use super::overview::{about, sender};
 use super::routes::gate_only;
-use crate::label::{Digests, Label};
+use crate::label::{Digests, Label, cut};
 use crate::operate::Refused;
 use crate::recent::RecentDelivery;
 use axum::response::Response;
@@ -16,6 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many are shown: each costs a look at its record.
 const ROWS_MAX: usize = 50;
+
+/// How many fields are compared on the page, and how much of each value is shown: a delivery may be large.
+const FIELDS_MAX: usize = 200;
+const VALUE_BYTES_MAX: usize = 1024;
 
 const COLUMNS: [Column<'_>; 5] = [
     Column::text("time (UTC)"),
@@ -88,25 +92,24 @@ pub(super) fn fields(was: &str, is: &str) -> Option<Markup> {
         serde_json::from_str(is).ok()?,
     );
     let names: BTreeSet<_> = was.keys().chain(is.keys()).collect();
-    let written = |members: &Members<'_>, name: &String| {
-        members
-            .get(name)
-            .map_or("missing", |value| value.get())
-            .to_owned()
+    let written = |members: &Members<'_>, name: &str| {
+        let value = members.get(name);
+        value.map_or("missing", |value| value.get()).to_owned()
     };
-    let rows: Vec<_> = names
-        .into_iter()
-        .map(|name| (name, written(&was, name), written(&is, name)))
-        .filter(|(_, was, is)| was != is)
-        .map(|(name, was, is)| {
-            vec![
-                html! { code { (name) } },
-                html! { code { (was) } },
-                html! { code { (is) } },
-            ]
-        })
-        .collect();
-    Some(table("Field by field", &FIELDS, &rows))
+    let differs = |name: &&String| written(&was, name) != written(&is, name);
+    let differing: Vec<_> = names.into_iter().filter(differs).collect();
+    let row = |name: &&String| {
+        let values = [(*name).clone(), written(&was, name), written(&is, name)];
+        let cell = |value: String| html! { code { (cut(&value, VALUE_BYTES_MAX)) } };
+        values.map(cell).to_vec()
+    };
+    let rows: Vec<_> = differing.iter().take(FIELDS_MAX).map(row).collect();
+    Some(html! {
+        (table("Field by field", &FIELDS, &rows))
+        @if differing.len() > FIELDS_MAX {
+            p.lead { "And " (count((differing.len() - FIELDS_MAX) as u64, "more field", "more fields")) "." }
+        }
+    })
 }
 
 /// Which parts differ from what the record was made of.

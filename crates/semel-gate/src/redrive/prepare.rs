@@ -70,6 +70,7 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
     let (gate, route, request) = (Arc::clone(gate), Arc::clone(route), Arc::new(request));
     let mut flow = Flow::new(gate, route, request, named);
     flow.letter = Some(letter.id);
+    flow.is_redrive = true;
     Ok(ReadBack {
         redrive: Redrive {
             letter,

@@ -162,6 +162,25 @@ async fn payloads_are_compared_field_by_field_only_where_they_are_kept() {
 }
 
 #[tokio::test]
+async fn a_comparison_shows_so_much_of_so_many_fields() {
+    let bed = PageBed::with(|settings| settings.routes[0].keep_payload = true).await;
+    bed.deliver("t1", r#"{"order_id":"A-1"}"#).await.is(200);
+    let mut other = serde_json::Map::new();
+    other.insert("order_id".into(), "A-1".into());
+    other.insert("aa".into(), "x".repeat(100_000).into());
+    for number in 0..300 {
+        other.insert(format!("b{number}"), number.into());
+    }
+    let other = Value::Object(other).to_string();
+    bed.deliver("t2", &other).await.is(200);
+    let letter = bed.letters().await[0].id;
+    let page = bed.look(&format!("/ui/letters/{letter}")).await;
+    let (_, compared) = page.split_once("Field by field").unwrap();
+    assert!(compared.contains("And 101 more fields."), "{compared}");
+    assert!(compared.len() < 60_000, "{} bytes", compared.len());
+}
+
+#[tokio::test]
 async fn what_cannot_be_compared_field_by_field_says_why() {
     let large = "x".repeat(2048);
     let large = |cents: u32| json!({"order_id": "A-1", "cents": cents, "more": large}).to_string();
@@ -308,6 +327,28 @@ async fn one_that_comes_after_its_work_was_forgotten_says_that_retention_is_too_
     let page = bed.look("/ui/duplicates").await;
     assert!(page.contains(">too short<"), "{page}");
     assert!(page.contains("ran again"), "{page}");
+}
+
+#[tokio::test]
+async fn a_redrive_of_forgotten_work_says_nothing_about_retention() {
+    let bed = PageBed::with(|settings| {
+        terms_of(&mut settings.routes[0], |terms| {
+            terms.lease = Duration::from_secs(1);
+            terms.timeout = Duration::from_secs(1);
+            terms.retention = Duration::from_secs(1);
+        });
+    })
+    .await;
+    bed.task_heard("t1", "A-1", 422).await.is(200);
+    let (key, letter) = (bed.key().await, bed.letters().await[0].id);
+    let expired = async || bed.state(&key).await.is_none();
+    until("the record has expired", expired).await;
+    bed.handler.says(200);
+    let redrive = Ask::post(&format!("/letters/{letter}/redrive?run_again=true"));
+    redrive.send(bed.admin).await.is(200);
+    assert_eq!(bed.handler.count(), 2);
+    let page = bed.look("/ui/duplicates").await;
+    assert!(!page.contains("too short"), "{page}");
 }
 
 #[tokio::test]
