@@ -2,9 +2,11 @@
 
 mod bed;
 mod acts;
+mod duplicates;
 mod letters;
 mod lists;
 mod looks;
 mod markup;
 mod million;
+mod search;
 mod store;
