@@ -90,7 +90,7 @@ async function tryOut(page) {
 }
 
 async function discard(page, why) {
-  const form = page.locator('form').filter({ has: page.getByRole('button', { name: 'Discard' }) });
+  const form = page.locator('form').filter({ has: page.getByRole('button', { name: /^Discard/ }) });
   await form.getByLabel(/Reason/).fill(why);
   await form.getByRole('button').click();
 }
@@ -224,7 +224,7 @@ test('whoever wants to read in peace pauses it, by the keyboard', async () => {
   await isAccessible(page);
   await page.clock.runFor(30_000);
   assert.equal(fetched, 0);
-  await pause.press('Enter');
+  await pause.click();
   await refresh(page, 'L-5');
   assert.equal(fetched, 1);
 });
@@ -291,11 +291,17 @@ test('whoever shows a wrong token stays outside, and whoever may look cannot act
     assert.ok(!cookie.value.includes(VIEW_TOKEN) && !cookie.value.includes(ACT_TOKEN));
     await page.getByRole('button', { name: /sign out/i }).click();
     await page.getByLabel(/token/i).waitFor();
+    await page.getByLabel(/name/).fill('Ada');
     await signIn(ACT_TOKEN);
     await page.goto(`${guarded.ui}letters`);
     await page.getByRole('row', { name: /422/ }).getByRole('checkbox').check();
     await page.getByRole('button', { name: /Try out/ }).click();
     await page.getByRole('button', { name: 'Redrive these' }).waitFor();
+    // Who says a name acts under it.
+    await discard(page, 'it was a test');
+    await page.locator('.state', { hasText: 'done' }).waitFor();
+    await page.goto(`${guarded.ui}audit`);
+    assert.match(await page.getByRole('row', { name: /discard/ }).first().innerText(), /Ada \(act from 127\.0\.0\.1\)/);
   } finally {
     await guarded.close();
   }

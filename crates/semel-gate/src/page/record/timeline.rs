@@ -215,3 +215,26 @@ fn end(record: &Record, now: Time) -> Option<Event> {
         about,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_the_steps_that_it_began() {
+        let step = |name: &str, fence: u64, result: Option<&'static [u8]>| {
+            let result = result.map(bytes::Bytes::from_static);
+            let fence = Fence(fence);
+            (name.to_owned(), StepRecord { fence, result })
+        };
+        let steps = [
+            step("charge", 7, Some(b"rc_1")),
+            step("mail", 7, None),
+            step("ship", 9, None),
+        ];
+        assert_eq!(
+            begun(Fence(7), "gate-7", None, &steps).about,
+            "fence 7 · step charge: done · step mail: begun, and not said to be done"
+        );
+    }
+}
