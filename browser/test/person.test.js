@@ -44,7 +44,7 @@ test('an order is found, and its record answers in a sentence', async () => {
   await search(page, 'A-1');
   assert.match(page.url(), /\/ui\/records\/v1_[0-9a-f]{64}$/);
   const lead = page.locator('main .lead').filter({ hasText: 'took effect' });
-  assert.equal((await lead.innerText()).replace(/\s+/g, ' ').trim(), 'Delivered 3 times, run twice, took effect once.');
+  assert.equal((await lead.innerText()).replace(/\s+/g, ' ').trim(), 'Delivered 3 times at this gate, run twice, took effect once.');
   const timeline = page.locator('.timeline');
   assert.match(await timeline.innerText(), /503/);
   assert.match(await timeline.innerText(), /gate-7/);
