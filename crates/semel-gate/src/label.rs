@@ -66,14 +66,17 @@ impl Label {
     }
 }
 
-/// What parts say of the work: `order_id A-1, line 3`.
+/// What parts say of the work: `order_id A-1, line 3`. Where a part stood is left out.
 pub(crate) fn about(parts: &[(String, String)]) -> String {
     let mut line = String::with_capacity(parts.iter().map(|(n, v)| n.len() + v.len() + 3).sum());
     for (name, value) in parts {
         if !line.is_empty() {
             line.push_str(", ");
         }
-        line.push_str(name);
+        let plain = ["header:", "attribute:"]
+            .iter()
+            .find_map(|it| name.strip_prefix(it));
+        line.push_str(plain.unwrap_or(name));
         line.push(' ');
         line.push_str(value);
     }
@@ -107,5 +110,17 @@ impl<'de> Visitor<'de> for Parts {
             parts.push(part);
         }
         Ok(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_people_leaves_out_where_a_part_stood() {
+        let parts = [("order_id", "A-1"), ("header:x-shop", "7"), ("ce:id", "e1")];
+        let parts = parts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(about(&parts), "order_id A-1, x-shop 7, ce:id e1");
     }
 }

@@ -63,6 +63,7 @@ async fn a_person_says_that_it_is_done() {
         page.contains("parked → succeeded") && page.contains(why),
         "{page}"
     );
+    assert!(page.contains("closed, its work has succeeded"), "{page}");
     bed.task("t1", "A-1").await.is_replay(200);
     assert_eq!(bed.handler.count(), 1);
     let page = bed.look("/ui/doubt").await;

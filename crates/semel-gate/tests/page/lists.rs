@@ -219,7 +219,7 @@ async fn a_route_shows_its_rule_its_times_and_how_it_is_doing() {
         "/order_id",
         // Lease and horizon.
         ">41 s<",
-        ">3 h 0 min<",
+        ">3 h<",
         "method, path, type, attributes and payload",
         "runs again",
         "cloud-tasks",

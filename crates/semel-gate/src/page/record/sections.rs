@@ -5,6 +5,7 @@ use crate::label::Label;
 use crate::page::Screen;
 use crate::page::format::{clock, shortened, span, whole};
 use semel::clock::Time;
+use semel::letter::{LetterHead, Standing};
 use semel::protocol::State;
 use semel_ui::{Markup, Tone, copyable, facts, html, state};
 
@@ -88,6 +89,12 @@ impl Work {
         }
     }
 
+    /// Whether it is a letter of this very work, which has succeeded since.
+    fn has_done(&self, letter: &LetterHead) -> bool {
+        letter.work_key() == self.key
+            && letter.standing(self.record.as_ref()) == Standing::Succeeded
+    }
+
     pub(super) fn letters(&self, screen: &Screen) -> Markup {
         html! {
             @if !self.letters.is_empty() {
@@ -95,7 +102,10 @@ impl Work {
                 ul {
                     @for letter in &self.letters {
                         @let id = letter.id.to_string();
-                        li { a href=(screen.to(&format!("letters/{id}"))) { "letter " (shortened(&id, 12)) } }
+                        li {
+                            a href=(screen.to(&format!("letters/{id}"))) { "letter " (shortened(&id, 12)) }
+                            @if self.has_done(letter) { ": closed, its work has succeeded" }
+                        }
                     }
                 }
             }
