@@ -205,6 +205,12 @@ fn handler_completes_in_its_own_commit_and_the_gate_tells_what_was_committed() {
         assert_eq!(heard.header("idempotent-replayed"), replayed, "{id}");
     }
     assert_eq!(runtime.block_on(shop.pieces()), 0);
+    // It stays so after a restock.
+    let restock = shop.commit(vec![shop.stock(PIECES, None)]);
+    runtime.block_on(restock).unwrap();
+    let heard = deliver(gate.port, &order("three", ""));
+    assert_eq!((heard.status, &*heard.body), (409, "too little"));
+    assert_eq!(runtime.block_on(shop.pieces()), PIECES);
     assert_eq!(shop.runs.load(Ordering::SeqCst), 3);
 }
 
@@ -289,5 +295,53 @@ fn emulator_that_is_not_there_and_alias_of_a_project_are_named() {
     }
     for heard in ended("firestore://prod", &[]) {
         heard.ends(64, "an alias of .firebaserc");
+    }
+}
+
+#[test]
+fn credentials_are_found_where_googles_clients_find_them() {
+    let home = tempfile::tempdir().unwrap();
+    let write = |path: &str| {
+        let path = home.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, r#"{"type":"external_account"}"#).unwrap();
+        path.display().to_string()
+    };
+    let given = write("given.json");
+    let of_gcloud = write(".config/gcloud/application_default_credentials.json");
+    let elsewhere = write("elsewhere/application_default_credentials.json");
+    let directory = home.path().join("elsewhere").display().to_string();
+    let home = home.path().display().to_string();
+    let in_home = ("HOME", &*home);
+    let in_directory = ("CLOUDSDK_CONFIG", &*directory);
+    for (variables, found) in [
+        (&[in_home][..], of_gcloud),
+        (&[in_home, in_directory], elsewhere),
+        (
+            &[
+                in_home,
+                in_directory,
+                ("GOOGLE_APPLICATION_CREDENTIALS", &given),
+            ],
+            given.clone(),
+        ),
+    ] {
+        for heard in ended("firestore://shop-prod", variables) {
+            heard.ends(64, &format!("the credentials file {found} is of type"));
+        }
+    }
+}
+
+#[test]
+fn without_credentials_it_is_said_how_to_name_them() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().display().to_string();
+    let nobody = format!("127.0.0.1:{}", testbed::free_port().unwrap());
+    let variables = [("HOME", &*home), ("GCE_METADATA_HOST", &*nobody)];
+    for heard in ended("firestore://shop-prod", &variables) {
+        heard.ends(
+            69,
+            "elsewhere set GOOGLE_APPLICATION_CREDENTIALS to a credentials file",
+        );
     }
 }

@@ -248,7 +248,7 @@ impl Client {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let until = Instant::now() + within;
         let token = timeout_at(until, self.tokens.current()).await;
-        let token = token.unwrap_or_else(|_| Err(no_token_in_time()));
+        let token = token.unwrap_or_else(|_| Err(self.tokens.not_in_time()));
         let token = token.map_err(|error| {
             self.takes_writes.since(None);
             Failure::NoToken(error)
@@ -291,12 +291,6 @@ impl Client {
 /// Whether a call was not answered, as far as we can tell.
 pub(crate) fn is_silence(status: &Status) -> bool {
     matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled)
-}
-
-fn no_token_in_time() -> Error {
-    Error::unavailable(
-        "no token for Firestore came in time; nothing was sent without one, a retry is safe",
-    )
 }
 
 /// Whether it is about one document, and what others do to it.

@@ -7,7 +7,7 @@ mod fetch;
 pub(crate) use credentials::{from_file, from_metadata};
 
 use credentials::Account;
-use fetch::{Fetcher, Granted};
+use fetch::{Fetcher, Granted, not_had};
 use semel::Error;
 use semel::clock::SystemClock;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -89,6 +89,14 @@ impl Tokens {
                 bearer: MetadataValue::from_static(EMULATOR_TOKEN),
                 quota_project: None,
             }),
+        }
+    }
+
+    /// What a caller is told who could not wait for one any longer.
+    pub(crate) fn not_in_time(&self) -> Error {
+        match &self.0 {
+            Some(keeper) => not_had(&keeper.account, "did not answer in time"),
+            None => Error::bug("an emulator's token needs no time"),
         }
     }
 

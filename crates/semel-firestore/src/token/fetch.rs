@@ -67,11 +67,7 @@ impl Fetcher {
         let uri = account.token_uri();
         let request = self.request(account, uri)?;
         let answered = tokio::time::timeout(TIMEOUT, self.send(request)).await;
-        let unavailable = |what: &str| {
-            Error::unavailable(format!(
-                "no token for Firestore: {uri} {what}; nothing was sent without one, a retry is safe"
-            ))
-        };
+        let unavailable = |what: &str| not_had(account, what);
         let (status, body) = match answered {
             Err(_) => return Err(unavailable("did not answer in time")),
             Ok(Err(error)) => return Err(unavailable(&format!("cannot be reached ({error})"))),
@@ -140,6 +136,21 @@ impl Fetcher {
             .await;
         Ok((status, body.map_err(|it| innermost(&*it))?.to_bytes()))
     }
+}
+
+/// There is no token for now; and where it comes from, if not from where we asked.
+pub(super) fn not_had(account: &Account, what: &str) -> Error {
+    let instead = match account {
+        Account::Machine { .. } => {
+            ", which is there on Google's machines only; elsewhere set GOOGLE_APPLICATION_CREDENTIALS to a credentials file, \
+             or run `gcloud auth application-default login`"
+        }
+        Account::Service { .. } | Account::User { .. } => "",
+    };
+    let uri = account.token_uri();
+    Error::unavailable(format!(
+        "no token for Firestore: {uri} {what}{instead}; nothing was sent without one, a retry is safe"
+    ))
 }
 
 /// Whether whoever answers so may grant a token a moment later.
