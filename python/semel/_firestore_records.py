@@ -36,8 +36,8 @@ def microseconds(time: datetime) -> int:
 
 def outcome(status: int, headers: Headers, body: Union[str, bytes]) -> bytes:
     """What every duplicate hears, as all stores keep it: version, length of the head, head, body."""
-    if not 100 <= status <= 599:
-        raise Error(f"status {status} is not one from 100 to 599")
+    if type(status) is not int or not 100 <= status <= 599:
+        raise Error(f"status {status!r} is not one from 100 to 599")
     content = body.encode() if isinstance(body, str) else body
     head: dict[str, Any] = {"status": status, "headers": _kept(headers)}
     result = _framed(head, content)

@@ -132,6 +132,8 @@ def run_in_batch(client: google.Client, function: Callable[[google.WriteBatch], 
     Only what a batch writes is guarded, so give every write a condition: ``batch.create``, or ``batch.update`` with
     ``option=client.write_option(last_update_time=snapshot.update_time)``. The function may run several times: let it do
     nothing but read and fill the batch."""
+    if isinstance(client, google.AsyncClient):
+        raise ConfigError("run_in_batch is for the synchronous client: fill a batch of an AsyncClient and await its commit")
     deadline = time.monotonic() + within
     pause = 0.01
     while True:

@@ -162,9 +162,10 @@ def test_records_of_another_prefix(db: firestore.Client) -> None:
 
 @pytest.mark.parametrize(
     ("key", "fence", "status", "says"),
-    [("order-7", 1, 200, "Semel-Key"), (KEY, "soon", 200, "Semel-Fence"), (KEY, 1, 42, "status 42")],
-)
-def test_wrong_argument_is_named(db: firestore.Client, key: str, fence: Any, status: int, says: str) -> None:
+    [("order-7", 1, 200, "Semel-Key"), (KEY, "soon", 200, "Semel-Fence"), (KEY, 1, 42, "status 42"),
+     (KEY, 1, 200.0, "status 200.0"), (KEY, 1, "200", "status '200'")],
+)  # fmt: skip
+def test_wrong_argument_is_named(db: firestore.Client, key: str, fence: Any, status: Any, says: str) -> None:
     with pytest.raises(semel.Error, match=says):
         semel.firestore.complete(db.batch(), key, fence, status)
 
@@ -250,6 +251,12 @@ def test_name_needs_a_retention(db: firestore.Client) -> None:
 # === run_in_batch ===
 
 
+def test_asynchronous_client_is_refused(db: firestore.Client) -> None:
+    client: Any = firestore.AsyncClient(project=db.project, credentials=AnonymousCredentials())
+    with pytest.raises(semel.ConfigError, match="await its commit"):
+        semel.firestore.run_in_batch(client, lambda batch: batch.create(client.document("stock/lamp"), {}))
+
+
 def test_batch_is_given_up_in_time(db: firestore.Client) -> None:
     tries = []
 
@@ -258,7 +265,7 @@ def test_batch_is_given_up_in_time(db: firestore.Client) -> None:
         batch.create(db.document("stock/lamp"), {})
 
     with pytest.raises(exceptions.AlreadyExists):
-        semel.firestore.run_in_batch(db, create, within=0.1)
+        semel.firestore.run_in_batch(db, create, within=2)
     assert len(tries) > 1
 
 
