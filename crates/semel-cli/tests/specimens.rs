@@ -71,6 +71,8 @@ enum Expectation {
         how: String,
         pattern: String,
     },
+    /// `boundaries N`: it was killed at so many of them at least, so its exchanges were recognised.
+    Boundaries(u64),
     /// `ATTACK needs N`: the smallest timeline has so many attempts.
     Needs { attack: Attack, attempts: usize },
 }
@@ -93,7 +95,7 @@ impl Specimen {
     }
 
     fn is_right(&self) -> bool {
-        self.expected == [Expectation::Held]
+        self.expected.contains(&Expectation::Held)
     }
 
     /// The attacks that convict it.
@@ -147,6 +149,12 @@ impl Specimen {
             } => broken.any(|it| {
                 is(it, *attack) && it["how"] == **how && it["pattern"]["name"] == **pattern
             }),
+            Expectation::Boundaries(least) => {
+                report["attacks"].as_array().unwrap().iter().any(|it| {
+                    is(it, Attack::CrashSweep)
+                        && it["coverage"]["of"].as_u64().is_some_and(|of| of >= *least)
+                })
+            }
             Expectation::Needs { attack, attempts } => broken.any(|it| {
                 let timeline = it["timeline"].as_array().unwrap().iter();
                 let sent = timeline.filter(|event| event["event"] == "sent");
@@ -164,6 +172,7 @@ impl Expectation {
         match words.as_slice() {
             ["held"] => Self::Held,
             ["held", "otherwise"] => Self::HeldOtherwise,
+            ["boundaries", least] => Self::Boundaries(least.parse().unwrap()),
             ["broken", attack, how, pattern @ ..] if !pattern.is_empty() => Self::Broken {
                 attack: attack.parse().unwrap(),
                 how: (*how).to_owned(),
@@ -182,7 +191,7 @@ impl Expectation {
     fn convicts(&self) -> Option<Attack> {
         match self {
             Self::Broken { attack, .. } => Some(*attack),
-            Self::Held | Self::HeldOtherwise | Self::Needs { .. } => None,
+            Self::Held | Self::HeldOtherwise | Self::Boundaries(_) | Self::Needs { .. } => None,
         }
     }
 }
