@@ -164,6 +164,7 @@ impl Doer<'_> {
                 acts.refused();
             }
         })?;
+        turns.has_written();
         if let (Some(beliefs), Some(record)) = (self.beliefs, &decision.write) {
             beliefs.note(key, record, parts, &committed);
         }

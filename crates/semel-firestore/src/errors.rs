@@ -27,7 +27,7 @@ pub(crate) enum Next {
 pub(crate) enum Earlier {
     /// Nothing was written by them.
     Nothing,
-    /// One of them may have been made.
+    /// One of them may have been made, or was, and not all that goes with it.
     Unknown,
 }
 

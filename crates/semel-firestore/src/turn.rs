@@ -98,6 +98,11 @@ impl<'a> Turns<'a> {
         Err(self.out_of_time())
     }
 
+    /// What goes wrong from now on comes after a write.
+    pub(crate) const fn has_written(&mut self) {
+        self.earlier = Earlier::Unknown;
+    }
+
     fn out_of_time(&mut self) -> Error {
         if let Some(error) = self.no_token.take() {
             return self.earlier.told(error);

@@ -119,6 +119,8 @@ impl StoreLocation {
             }
             StoreKind::Firestore => {
                 let mut settings = FirestoreSettings::new(&self.prefix);
+                // Whoever sweeps here means it.
+                settings.sweep_every = Duration::ZERO;
                 settings.emulator_host = Some(self.place.clone());
                 settings.guess = self.grouped;
                 Ok(Arc::new(FirestoreStore::connect(settings).await?))

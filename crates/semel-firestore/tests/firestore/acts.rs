@@ -255,3 +255,39 @@ async fn lease_that_its_commit_left_far_behind_is_renewed_before_it_is_answered(
     let renewed_at = record.lease_until.0 - 3_000_000;
     assert!(renewed_at >= record.fence.0 + 2_000_000, "{record:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refusal_of_what_goes_with_a_write_does_not_say_that_nothing_was_written() {
+    let Some(mut bed) = Bed::open().await else {
+        return;
+    };
+    let refused = || Fate::Refused(7, "Missing or insufficient permissions.");
+    let late = Fate::SlowThere(Duration::from_millis(1_100));
+    let claim = Claim {
+        lease: Duration::from_secs(3),
+        retention: HOUR,
+        ..Claim::new(Key::from_bytes([1; 32]), Fingerprint::of(b"x"))
+    };
+    // A grant is late, and its renewal is refused.
+    bed.proxy.next("/Commit", [late, refused()]);
+    let claimed = bed.store.claim(&claim).await.map(drop);
+
+    // A record is forgotten, and the deletion of its steps is refused.
+    let lease = bed.grant(2).await;
+    let begun = bed.other.step_begin(&lease, "charge").await;
+    assert_eq!(begun, Ok(StepBegun::Run));
+    assert!(bed.other.release(&lease).await.is_ok());
+    bed.proxy.next("/Commit", [Fate::Carried, refused()]);
+    let forgotten = bed.store.forget(&lease.key).await.map(drop);
+    for heard in [claimed, forgotten] {
+        let error = heard.unwrap_err();
+        assert!(matches!(error, Error::Unavailable(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("roles/datastore.user"), "{text}");
+        assert!(!text.contains("nothing was written"), "{text}");
+    }
+    // Forgetting again removes what is left.
+    assert_eq!(bed.raw.count("semel_steps").await, 1);
+    assert_eq!(bed.store.forget(&lease.key).await, Ok(Acted::Gone(None)));
+    assert_eq!(bed.raw.count("semel_steps").await, 0);
+}
