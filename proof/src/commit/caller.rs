@@ -2,9 +2,10 @@
 //! nothing. Of half of the runs that succeed the handler says so itself.
 
 use super::handler::Handler;
+use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::StdRng;
-use semel::protocol::{Claim, Claimed, Fail, FailKind, Fence, Held, InDoubt, Lease, State};
+use semel::protocol::{Acted, Claim, Claimed, Fail, FailKind, Fence, Held, InDoubt, Lease, State};
 use semel::store::{Letters, StoreExt};
 use semel::{Fingerprint, Key, Outcome};
 use std::sync::Arc;
@@ -19,6 +20,9 @@ const RETENTION: Duration = Duration::from_millis(150);
 
 /// How long a run takes, in ms: beyond its lease now and then.
 const RUN_MS: std::ops::Range<u64> = 0..140;
+
+/// How many turns in a hundred are an operator's.
+const ACTS_PERCENT: u32 = 12;
 
 /// The pause after a claim that was not granted, in ms.
 const PAUSE_MS: std::ops::Range<u64> = 1..15;
@@ -37,7 +41,11 @@ pub(super) enum What {
     /// You may run; this claim's owner.
     Granted([u8; 16]),
     /// Your success is recorded; this one.
-    Completed(bytes::Bytes),
+    Completed(Bytes),
+    /// Your act is done; it named itself so.
+    Acted(Bytes),
+    /// Your act is not done, and will not be.
+    NotActed(Bytes),
 }
 
 pub(super) fn key(n: u8) -> Key {
@@ -54,6 +62,10 @@ pub(super) async fn call(
     let mut told = Vec::new();
     while Instant::now() < until {
         let key = key(rng.random_range(0..KEYS));
+        if rng.random_ratio(ACTS_PERCENT, 100) {
+            told.extend(act(&*store, key, &mut rng).await);
+            continue;
+        }
         let claim = Claim {
             lease: LEASE,
             retention: RETENTION,
@@ -73,6 +85,18 @@ pub(super) async fn call(
         }
     }
     told
+}
+
+/// Takes the right to run from whoever has it. Each act has a name of its own, which is found in the history.
+async fn act(store: &dyn Letters, key: Key, rng: &mut StdRng) -> Option<Told> {
+    let name = Bytes::from(format!("act {:016x}", rng.random::<u64>()));
+    let what = match store.release_by_operator(&key, name.clone()).await {
+        Ok(Acted::Applied) => What::Acted(name),
+        Ok(Acted::Refused | Acted::Gone(_)) => What::NotActed(name),
+        Err(_) => return None,
+    };
+    let fence = Fence(0);
+    Some(Told { key, fence, what })
 }
 
 /// Runs, and says what became of it.

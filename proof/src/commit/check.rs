@@ -39,6 +39,8 @@ pub(super) struct Change {
     lease_until: u64,
     expires_at: u64,
     result: Option<Bytes>,
+    /// Its superseded attempts, encoded.
+    history: Bytes,
     /// All of it: a commit that changes nothing is no new version.
     fields: String,
 }
@@ -111,6 +113,8 @@ fn judge_told(verdict: &mut Verdict<Rule>, changes: &BTreeMap<Key, Vec<Change>>,
             What::Completed(result) => {
                 mine.any(|it| it.state == SUCCEEDED && it.result.as_ref() == Some(result))
             }
+            What::Acted(act) => all.iter().map(|it| it.acts(act)).max() == Some(1),
+            What::NotActed(act) => all.iter().all(|it| it.acts(act) == 0),
         };
         if !so {
             verdict.convict(Rule::ToldIsTrue, 0, format!("{key} {fence}: {what:?}"));
@@ -143,6 +147,12 @@ fn judge_effects(
 // === impl Change ===
 
 impl Change {
+    /// How often this act is in the history.
+    fn acts(&self, act: &[u8]) -> usize {
+        let all = self.history.windows(act.len());
+        all.filter(|it| *it == act).count()
+    }
+
     /// The id of the effect that a handler completed with.
     fn effect(&self) -> Option<String> {
         let result = self.result.clone().filter(|_| self.state == SUCCEEDED)?;
@@ -187,6 +197,7 @@ impl Change {
             lease_until: number("lease_until")?,
             expires_at: number("expires_at")?,
             result: bytes("result"),
+            history: bytes("history").unwrap_or_default(),
             fields: format!("{:?}", fields.collect::<Vec<_>>()),
         })
     }

@@ -35,6 +35,7 @@ const NEEDED: &[(&str, &str, usize)] = &[
     ("grants", "granted", 40),
     ("completions", "completed", 10),
     ("effects", "effects", 5),
+    ("acts", "acts", 3),
     ("requests lost", "requests lost", 3),
     ("answers lost", "answers lost", 3),
     ("late commits", "late", 3),
@@ -219,12 +220,14 @@ fn row(
     let completed = told
         .iter()
         .filter(|it| matches!(it.what, What::Completed(_)));
+    let acted = told.iter().filter(|it| matches!(it.what, What::Acted(_)));
     let count = |it: &std::sync::atomic::AtomicUsize| it.load(Ordering::Relaxed);
     let cells: Vec<(&'static str, Cell)> = vec![
         ("commits", changes.len().into()),
         ("granted", granted.count().into()),
         ("completed", completed.count().into()),
         ("effects", effects.into()),
+        ("acts", acted.count().into()),
         ("requests lost", count(&met.requests_lost).into()),
         ("answers lost", count(&met.answers_lost).into()),
         ("late", count(&met.late).into()),
