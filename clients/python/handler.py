@@ -22,9 +22,9 @@ class Request:
 
 
 class Handler:
-    """Serves on a free port of the loopback interface, one thread per request."""
+    """Serves on this port of the loopback interface, a free one unless it matters; one thread per request."""
 
-    def __init__(self):
+    def __init__(self, port=0):
         self.changed = threading.Condition()
         self.answers = {}
         self.seen = {}
@@ -46,7 +46,7 @@ class Handler:
             def log_message(self, *_):
                 pass
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Answer)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.root = f"http://127.0.0.1:{server.server_port}"

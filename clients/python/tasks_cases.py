@@ -1,4 +1,5 @@
-"""The cases of Google's samples of Cloud Tasks and of other emulators, told again: `python tasks_cases.py HOST:PORT`.
+"""The cases of Google's samples of Cloud Tasks and of other emulators, told again: `python tasks_cases.py HOST:PORT PORT`,
+the second port being that of the broker's `--app-engine-url`.
 
 `docs/broker.md` says which case of theirs is which of ours."""
 
@@ -24,11 +25,11 @@ QUICK = {"min_backoff": Duration(nanos=20_000_000), "max_backoff": Duration(nano
 class World:
     """Clients of both versions, and a handler."""
 
-    def __init__(self, broker):
+    def __init__(self, broker, port):
         channel = grpc.insecure_channel(broker)
         of = lambda client: client(transport=client.get_transport_class("grpc")(channel=channel))
         self.client, self.beta = of(tasks_v2.CloudTasksClient), of(tasks_v2beta3.CloudTasksClient)
-        self.handler = Handler()
+        self.handler = Handler(int(port))
 
     def queue(self, **fields):
         queue = {"name": f"{LOCATION}/queues/{next(NAMES)}", "retry_config": QUICK, **fields}
@@ -132,6 +133,13 @@ def create_an_app_engine_task(world):
 
 
 @case
+def an_app_engine_task_goes_where_the_broker_was_told(world):
+    path, _ = world.path()
+    create(world, world.queue(), app_engine_http_request={"relative_uri": path, "body": b"hello"})
+    same([request.body for request in world.handler.requests(path)], [b"hello"])
+
+
+@case
 def a_task_that_fails_is_tried_again(world):
     path, url = world.path(500, 500, 200)
     task = create(world, world.queue(), http_request={"url": url})
@@ -223,4 +231,4 @@ def v2beta3_pull_queues_are_refused(world):
 
 
 if __name__ == "__main__":
-    run(World(sys.argv[1]))
+    run(World(*sys.argv[1:]))

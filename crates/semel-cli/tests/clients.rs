@@ -64,7 +64,11 @@ fn cases_of_others_tests_of_pubsub() {
 
 #[test]
 fn cases_of_others_tests_of_tasks() {
-    served(python("tasks_cases.py"), &[]);
+    let port = testbed::free_port().unwrap().to_string();
+    let url = format!("http://127.0.0.1:{port}");
+    let broker = Broker::start(&["--memory", "--app-engine-url", &url]);
+    let mut cases = python("tasks_cases.py");
+    broker.serves(cases.args([broker.address(), port]));
 }
 
 #[test]

@@ -109,16 +109,31 @@ fn cases_part() -> String {
     part
 }
 
-/// A test that the list names, after a look at whether it is there.
+/// A test that the list names, after a look at whether it is there and is run.
 fn there(test: &str) -> &str {
     let words: Vec<_> = test.split(' ').collect();
-    let (file, function) = match words.as_slice() {
-        ["node", file, function] => (format!("node/{file}"), format!("function {function}(")),
-        [file, function] => (format!("python/{file}"), format!("def {function}(")),
+    let read = |path: String| std::fs::read_to_string(format!("{ROOT}/clients/{path}")).unwrap();
+    let runs = match words.as_slice() {
+        // Each program runs a list of parts.
+        ["node", file, part] => {
+            let source = read(format!("node/{file}"));
+            let begin = ["const CASES = [", "for (const part of ["];
+            let mut lists = begin.into_iter().filter_map(|it| source.split_once(it));
+            let (_, list) = lists.next().unwrap();
+            let (list, _) = list.split_once(']').unwrap();
+            list.split(',').any(|it| it.trim() == *part)
+        }
+        [file @ ("pubsub_cases.py" | "tasks_cases.py"), case] => {
+            read(format!("python/{file}")).contains(&format!("\n@case\ndef {case}("))
+        }
+        [file, part] => {
+            let source = read(format!("python/{file}"));
+            let (_, end) = source.split_once("\ndef main(").unwrap();
+            *part == "main" || end.contains(part)
+        }
         _ => panic!("{test} is not a test"),
     };
-    let source = std::fs::read_to_string(format!("{ROOT}/clients/{file}")).unwrap();
-    assert!(source.contains(&function), "{test} is not there");
+    assert!(runs, "{test} is not there, or not run");
     test
 }
 
