@@ -58,6 +58,13 @@ fn every_field_that_is_served_comes_back() {
 }
 
 #[test]
+fn every_field_of_a_request_does_something() {
+    for transport in ["grpc", "rest"] {
+        served(python("effects.py"), &[transport]);
+    }
+}
+
+#[test]
 fn cases_of_others_tests_of_pubsub() {
     served(python("pubsub_cases.py"), &[]);
 }
