@@ -1,6 +1,6 @@
 //! Snapshots: silent backlogs that go on receiving what is published.
 
-use super::errors::{already_exists, not_found};
+use super::errors::{already_exists, bad_argument, not_found};
 use super::filter;
 use super::names;
 use super::registry::Registry;
@@ -138,11 +138,26 @@ impl Registry {
         let snapshot = self.snapshot(&wanted.name)?;
         let old = snapshot.settings().clone();
         let settings = update::SNAPSHOT.merged(&old, &wanted, request.update_mask.as_ref())?;
-        snapshot.settings().clone_from(&settings);
+        if settings.expire_time != old.expire_time {
+            self.check_expire_time(&settings)?;
+        }
         let mut batch = Batch::default();
-        snapshot.put(&mut batch);
+        snapshot.put_with(&mut batch, &settings);
         self.commit(batch).await?;
+        snapshot.settings().clone_from(&settings);
         Ok(settings)
+    }
+
+    /// Not before now, nor later than a snapshot that is made now can expire.
+    fn check_expire_time(&self, settings: &wire::Snapshot) -> Result<(), Status> {
+        let now = self.context.clock.now();
+        let expires = settings.expire_time.as_ref().map(Time::of);
+        if expires.is_some_and(|it| it > now && it <= now.plus(LIFE_MAX)) {
+            return Ok(());
+        }
+        Err(bad_argument(
+            "snapshot.expire_time, it is in the future, at most 7 days from now",
+        ))
     }
 
     pub(super) async fn delete_snapshot(
@@ -193,8 +208,13 @@ impl Snapshot {
     }
 
     pub(super) fn put(&self, batch: &mut Batch) {
+        let settings = self.settings().clone();
+        self.put_with(batch, &settings);
+    }
+
+    fn put_with(&self, batch: &mut Batch, settings: &wire::Snapshot) {
         let kept = wire::StoredSnapshot {
-            snapshot: Some(self.settings().clone()),
+            snapshot: Some(settings.clone()),
             backlog: self.number,
             topic_number: self.topic_number,
             filter: self.filter_text.clone(),

@@ -104,6 +104,29 @@ async fn a_snapshot_expires_and_can_be_deleted() {
 }
 
 #[tokio::test]
+async fn a_snapshot_expires_later_than_now_and_within_a_week() {
+    let test = TestTopic::with(json!({})).await;
+    test.snapshot().await;
+    let path = format!("/v1/{SNAPSHOT}");
+    let update = async |seconds: i64| {
+        let snapshot = json!({ "expireTime": test.time_in(seconds).await });
+        let body = json!({ "snapshot": snapshot, "updateMask": "expireTime" });
+        test.patch(&path, body).await
+    };
+    let day = 86_400;
+    for seconds in [-1, 7 * day + 60, 365 * day] {
+        let refused = update(seconds).await.unwrap_err();
+        assert_eq!(refused.status, "INVALID_ARGUMENT", "{seconds}: {refused:?}");
+    }
+    let unset = json!({ "snapshot": {}, "updateMask": "expireTime" });
+    assert!(test.patch(&path, unset).await.is_err());
+    let updated = update(day).await.unwrap();
+    assert_eq!(test.get(&path).await.unwrap(), updated);
+    test.advance(2 * 86_400).await;
+    assert_eq!(test.get(&path).await.unwrap_err().status, "NOT_FOUND");
+}
+
+#[tokio::test]
 async fn a_topic_that_retains_serves_seeks_of_any_subscription() {
     let test = TestTopic::new(&[]).await;
     test.retain(json!("3600s")).await;
