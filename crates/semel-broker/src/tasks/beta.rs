@@ -1,7 +1,7 @@
 //! Cloud Tasks v2beta3, for queues that push: the same service under other numbers. A request becomes one of v2, and
 //! v2's answer one of v2beta3, field by field; a few fields are elsewhere.
 
-use super::Tasks;
+use super::{Tasks, errors};
 use crate::field_mask;
 use crate::interface::NotServed;
 use crate::methods::{Call, Methods};
@@ -188,6 +188,10 @@ fn rename_mask(request: &mut DynamicMessage) -> Result<(), Status> {
             continue;
         };
         field_mask::check_served(BETA_QUEUE, path)?;
+        // What only v2 has is nothing here, also where v2 would take it.
+        if field_mask::fields(&proto::descriptor(BETA_QUEUE), path).is_none() {
+            return Err(errors::invalid(format!("Invalid mask: {path}")));
+        }
         if path == APP_ENGINE_QUEUE {
             *path = ROUTING.into();
         }

@@ -101,6 +101,12 @@ async fn what_only_v2beta3_has_is_refused() {
     let mask = format!("/v2beta3/{NAME}?updateMask=task_ttl");
     let refused = broker.patch(&mask, json!({})).await.unwrap_err();
     assert_eq!(refused.status, "UNIMPLEMENTED");
+    // What is elsewhere in v2 is nothing here.
+    let mask = format!("/v2beta3/{NAME}?updateMask=app_engine_routing_override");
+    let refused = broker.patch(&mask, json!({})).await.unwrap_err();
+    assert_eq!(refused.message, "Invalid mask: app_engine_routing_override");
+    let mask = format!("/v2beta3/{NAME}?updateMask=appEngineHttpQueue.appEngineRoutingOverride");
+    ok(broker.patch(&mask, json!({}))).await;
     let refused = broker
         .get(&format!("/v2beta3/{NAME}?readMask=stats"))
         .await
