@@ -35,6 +35,11 @@ impl Definition {
         }
     }
 
+    /// Whether production takes it, and nothing here can read it.
+    pub(crate) fn is_not_served(schema: &Schema) -> bool {
+        schema.r#type() == Type::ProtocolBuffer && protobuf::is_of_an_edition(&schema.definition)
+    }
+
     /// Whether a schema may have both as revisions, whichever came first; else what stands against it.
     pub(crate) fn compatible_with(&self, other: &Self) -> Result<(), String> {
         match (self, other) {

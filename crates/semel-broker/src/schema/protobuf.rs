@@ -32,6 +32,18 @@ pub(super) fn compile(text: &str) -> Result<MessageDescriptor, String> {
     }
 }
 
+/// Whether it begins as a definition of an edition does.
+pub(super) fn is_of_an_edition(text: &str) -> bool {
+    let mut rest = text.as_bytes().trim_ascii_start();
+    loop {
+        rest = match rest {
+            [b'/', b'/', line @ ..] => past(line, b"\n").trim_ascii_start(),
+            [b'/', b'*', comment @ ..] => past(comment, b"*/").trim_ascii_start(),
+            _ => return rest.starts_with(b"edition"),
+        };
+    }
+}
+
 /// Brackets in comments and texts are none.
 fn check_depth(text: &str) -> Result<(), String> {
     let (mut depth, mut rest) = (0_usize, text.as_bytes());

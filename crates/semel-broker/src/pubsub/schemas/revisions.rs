@@ -1,5 +1,6 @@
 //! A schema as it is in memory: its revisions, each compiled.
 
+use crate::interface::NotServed;
 use crate::proto::pubsub as wire;
 use crate::pubsub::errors::{bad_argument, invalid, not_found};
 use crate::pubsub::names::DELETED_REVISION;
@@ -160,6 +161,13 @@ pub(super) fn split_revision(name: &str) -> (&str, Option<&str>) {
 }
 
 pub(super) fn compiled(schema: &wire::Schema) -> Result<Definition, Status> {
+    if Definition::is_not_served(schema) {
+        let not_served = NotServed {
+            name: "google.pubsub.v1.Schema.definition".into(),
+            why: "editions of Protocol Buffers are not read; write proto2 or proto3".into(),
+        };
+        return Err(not_served.status());
+    }
     let compiled = Definition::compile(schema);
     compiled.map_err(|why| invalid("schema.definition", short_text(&schema.definition), &why))
 }

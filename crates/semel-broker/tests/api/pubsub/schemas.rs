@@ -149,6 +149,23 @@ async fn a_revision_fits_all_that_are_kept() {
 }
 
 #[tokio::test]
+async fn editions_of_protocol_buffers_are_not_served() {
+    let broker = Broker::start(&[]).await;
+    let definition = "// a\n/* b */ edition = \"2023\"; message State { string name = 1; }";
+    let refused = create(&broker, "PROTOCOL_BUFFER", definition).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.status, "UNIMPLEMENTED");
+    assert!(
+        refused.message.contains("is not served here"),
+        "{refused:?}"
+    );
+    let remembered = ok(broker.get("/_semel/refusals")).await;
+    let name = &remembered["refusals"][0]["name"];
+    assert_eq!(name, "google.pubsub.v1.Schema.definition");
+    broker.stop().await;
+}
+
+#[tokio::test]
 async fn a_deleted_schema_stops_its_topics() {
     let broker = Broker::start(&[]).await;
     let proto = "syntax = 'proto3'; message State { string name = 1; }";
