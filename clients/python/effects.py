@@ -12,6 +12,7 @@ import urllib.request
 from google.api_core import exceptions
 from google.cloud import tasks_v2, tasks_v2beta3
 from google.iam.v1 import iam_policy_pb2 as iam
+from google.iam.v1 import policy_pb2 as iam_policy
 from google.pubsub_v1 import PublisherClient, SchemaServiceClient, SubscriberClient, types
 
 from cases import raises, same
@@ -285,6 +286,11 @@ def policies(world):
         for name, granted in ((resource, ["a.b.c"]), (missing, [])):
             request = iam.TestIamPermissionsRequest(resource=name, permissions=["a.b.c"])
             same(list(client.test_iam_permissions(request=request).permissions), granted)
+    policy = iam_policy.Policy(version=1, bindings=[{"role": "roles/y", "members": ["user:a@b.c"]}])
+    mask = {"paths": ["version"]}
+    got = world.publisher.set_iam_policy(request={"resource": TOPIC, "policy": policy, "update_mask": mask})
+    same([it.role for it in got.bindings], ["roles/x"])
+    shown(IAM, "SetIamPolicyRequest.update_mask")
     shown(IAM, "GetIamPolicyRequest.resource", "SetIamPolicyRequest.resource", "SetIamPolicyRequest.policy")
     shown(IAM, "TestIamPermissionsRequest.resource", "TestIamPermissionsRequest.permissions")
 

@@ -1,13 +1,19 @@
 //! Policies of access: kept and shown. Nobody is asked who they are here, so everybody may do everything.
 
-use crate::proto::iam::{Policy, TestIamPermissionsRequest, TestIamPermissionsResponse};
+use crate::field_mask::{self, Parents};
+use crate::proto::iam::{
+    Policy, SetIamPolicyRequest, TestIamPermissionsRequest, TestIamPermissionsResponse,
+};
 use crate::storage::{Batch, Storage, StorageError, Table};
 use prost::Message;
+use prost_types::FieldMask;
 use sha2::{Digest, Sha256};
 use tonic::{Code, Status};
 
 /// How much of a policy's digest stands for it.
 const ETAG_BYTES: usize = 8;
+
+const POLICY: &str = "google.iam.v1.Policy";
 
 /// The policies of all resources.
 #[derive(Debug)]
@@ -31,8 +37,15 @@ impl Policies {
     }
 
     /// Sets the policy of a resource that is there, unless it was changed since the caller looked.
-    pub(crate) async fn set(&self, resource: &str, policy: Policy) -> Result<Policy, Status> {
+    pub(crate) async fn set(&self, request: SetIamPolicyRequest) -> Result<Policy, Status> {
+        let resource = &request.resource;
+        let mut policy = request.policy.unwrap_or_default();
         let old = self.get(resource)?;
+        if let Some(mask) = &request.update_mask {
+            let etag = std::mem::take(&mut policy.etag);
+            policy = masked(&old, &policy, mask)?;
+            policy.etag = etag;
+        }
         if !policy.etag.is_empty() && policy.etag != old.etag {
             return Err(Status::aborted(
                 "There were concurrent policy changes. Please retry the whole read-modify-write with exponential \
@@ -50,6 +63,23 @@ impl Policies {
     pub(crate) fn delete(batch: &mut Batch, resource: &str) {
         batch.delete(Table::Policies, resource.as_bytes());
     }
+}
+
+/// The old policy, with what a mask names of the new one. The tag is compared whether it is named or not.
+fn masked(old: &Policy, new: &Policy, mask: &FieldMask) -> Result<Policy, Status> {
+    for path in &mask.paths {
+        field_mask::check_served(POLICY, path)?;
+        if !["bindings", "etag", "version"].contains(&path.as_str()) {
+            return Err(Status::invalid_argument(format!("Invalid mask: {path}")));
+        }
+    }
+    Ok(field_mask::merged(
+        POLICY,
+        old,
+        new,
+        &mask.paths,
+        Parents::Kept,
+    ))
 }
 
 /// All of them are granted; none, if the resource is not there: clients ask so whether they may make it.

@@ -25,8 +25,7 @@ impl Registry {
         // Nobody deletes the resource meanwhile.
         let _alone = self.topology.write().await;
         self.check_resource(&request.resource)?;
-        let policy = request.policy.unwrap_or_default();
-        self.context.policies.set(&request.resource, policy).await
+        self.context.policies.set(request).await
     }
 
     pub(super) fn test_iam_permissions(

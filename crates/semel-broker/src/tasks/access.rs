@@ -42,9 +42,8 @@ impl Tasks {
     ) -> Result<Policy, Status> {
         // Nobody deletes the queue meanwhile, or sets its policy by the same tag.
         let _alone = self.queue_changes.lock().await;
-        let queue = self.queue_of_policy(&request.resource)?;
-        let policy = request.policy.unwrap_or_default();
-        self.shared.context.policies.set(queue, policy).await
+        self.queue_of_policy(&request.resource)?;
+        self.shared.context.policies.set(request).await
     }
 
     pub(super) fn test_iam_permissions(

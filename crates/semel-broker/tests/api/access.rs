@@ -99,7 +99,7 @@ async fn what_a_policy_cannot_hold_is_refused() {
     broker.put(TOPIC, json!({})).await.unwrap();
     for body in [
         json!({ "policy": { "auditConfigs": [{ "service": "x" }] } }),
-        json!({ "policy": {}, "updateMask": "bindings" }),
+        json!({ "policy": {}, "updateMask": "auditConfigs" }),
     ] {
         let refused = broker
             .post(&format!("{TOPIC}:setIamPolicy"), body)
@@ -107,6 +107,37 @@ async fn what_a_policy_cannot_hold_is_refused() {
             .unwrap_err();
         assert_eq!(refused.status, "UNIMPLEMENTED", "{refused:?}");
     }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn of_a_policy_only_what_a_mask_names_is_set() {
+    let broker = Broker::start(&[]).await;
+    ok(broker.put(TOPIC, json!({}))).await;
+    let binding = |role: &str| json!([{ "role": role, "members": ["user:a"] }]);
+    let whole = json!({ "version": 3, "bindings": binding("roles/one") });
+    let set_once = set(&broker, TOPIC, &whole).await;
+    let masked = async |mask: &str, policy: Value| {
+        let body = json!({ "policy": policy, "updateMask": mask });
+        broker.post(&format!("{TOPIC}:setIamPolicy"), body).await
+    };
+    let two = json!({ "version": 1, "bindings": binding("roles/two"), "etag": set_once["etag"] });
+    let got = ok(masked("bindings,etag", two.clone())).await;
+    assert_eq!(
+        (&got["version"], &got["bindings"]),
+        (&json!(3), &binding("roles/two"))
+    );
+    assert_eq!(
+        masked("bindings,etag", two).await.unwrap_err().status,
+        "ABORTED"
+    );
+    let got = ok(masked("version", json!({ "version": 1 }))).await;
+    assert_eq!(
+        (&got["version"], &got["bindings"]),
+        (&json!(1), &binding("roles/two"))
+    );
+    let unknown = masked("news", json!({})).await.unwrap_err();
+    assert_eq!(unknown.status, "INVALID_ARGUMENT");
     broker.stop().await;
 }
 
