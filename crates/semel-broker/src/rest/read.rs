@@ -1,6 +1,8 @@
 //! JSON to messages. All mistakes are gathered, in the words of Google's front end; prost-reflect's own reader stops
 //! at the first one and words it differently.
 
+mod parameter;
+
 use super::error::{ErrorResponse, Violation};
 use super::route::Binding;
 use super::scalar::{self, InvalidValue};
@@ -72,45 +74,6 @@ impl MessageReader {
             Ok(_) => mistakes.unknown("", ROOT, "Root element must be a message."),
         }
         Ok(())
-    }
-
-    /// Reads a parameter of the query, `pageSize` or `queue.rateLimits.maxBurstSize`.
-    pub(crate) fn parameter(&mut self, name: &str, value: &str) {
-        let mut fields: Vec<FieldDescriptor> = Vec::new();
-        let mut message = Some(self.message.descriptor());
-        for step in name.split('.') {
-            let wrong = match (
-                message.as_ref().and_then(|it| named(it, step)),
-                fields.last(),
-            ) {
-                (_, Some(outer)) if outer.is_list() || outer.is_map() => format!(
-                    "'{}' is a message type. Parameters can only be bound to primitive types.",
-                    outer.json_name()
-                ),
-                (Some(field), _) => {
-                    message = field.kind().as_message().cloned();
-                    let refusal = Standing::refusal(&field);
-                    fields.push(field);
-                    match refusal {
-                        // What is inside is not known here.
-                        Some(not_served) if !value.is_empty() => {
-                            self.mistakes.not_served.get_or_insert(not_served);
-                            return;
-                        }
-                        Some(_) => return,
-                        None => continue,
-                    }
-                }
-                (None, _) => {
-                    let within = message.as_ref().map_or("", |it| it.full_name());
-                    self.mistakes.unknown.push(format!("{within}.{step}"));
-                    format!("Field '{name}' could not be found in request message.")
-                }
-            };
-            let wrong = format!("Cannot bind query parameter. {wrong}");
-            return self.mistakes.unknown(name, ROOT, &wrong);
-        }
-        self.variable(&fields, value);
     }
 
     /// Puts the value of a path's variable where these fields lead.
