@@ -148,7 +148,14 @@ async fn compared(screen: &Screen, letter: &Letter) -> Result<Markup, Refused> {
     };
     let gate = screen.state.gate.as_ref();
     let route = gate.and_then(|gate| gate.route_state(&letter.route));
-    let keeps = route.is_some_and(|it| it.settings.keep_payload);
+    // Without a gate nobody knows what the route says, and a label may be older than what it says now.
+    let keeps = match route {
+        Some(route) => route.settings.keep_payload,
+        None => screen.state.shows_bodies(&letter.route),
+    };
+    if !keeps {
+        return Ok(html! {});
+    }
     let was = Label::read(&record.label).and_then(|label| label.payload);
     let compared = match (was, payload(letter)) {
         (Some(was), Some(is)) => mismatches::fields(&was, &is).ok_or(NOT_OBJECTS),
@@ -157,8 +164,7 @@ async fn compared(screen: &Screen, letter: &Letter) -> Result<Markup, Refused> {
     };
     Ok(match compared {
         Ok(fields) => html! { h2 #compared { "Field by field" } (fields) },
-        Err(why) if keeps => html! { h2 #compared { "Field by field" } p.lead { (why) } },
-        Err(_) => html! {},
+        Err(why) => html! { h2 #compared { "Field by field" } p.lead { (why) } },
     })
 }
 

@@ -47,9 +47,16 @@ impl PageBed {
 
     /// Another gate, with the same settings on the same store.
     pub(super) async fn other_gate(&self) -> Self {
+        self.other_gate_with(|_| {}).await
+    }
+
+    /// The same with other settings.
+    pub(super) async fn other_gate_with(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = self.settings.clone();
+        change(&mut settings);
         let (store, directory) = (Arc::clone(&self.store), Arc::clone(&self._directory));
         let handler = Handler::start().await;
-        Self::begun(self.settings.clone(), store, handler, directory).await
+        Self::begun(settings, store, handler, directory).await
     }
 
     async fn begun(

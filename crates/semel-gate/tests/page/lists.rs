@@ -4,6 +4,7 @@ use super::bed::PageBed;
 use crate::support::prelude::*;
 use semel::protocol::{Claim, Claimed, InDoubt};
 use semel::{Fingerprint, Key};
+use semel_gate::settings::Secret;
 
 #[tokio::test]
 async fn a_lapsed_run_is_shown_as_stuck() {
@@ -159,6 +160,33 @@ async fn payloads_are_compared_field_by_field_only_where_they_are_kept() {
         !page.contains("<code>x</code>"),
         "what is the same is left out: {page}"
     );
+}
+
+#[tokio::test]
+async fn a_payload_that_is_still_in_a_label_is_not_compared_once_the_route_keeps_none() {
+    let bed = PageBed::with(|settings| settings.routes[0].keep_payload = true).await;
+    bed.deliver("t1", r#"{"order_id":"A-1","card":"one"}"#)
+        .await
+        .is(200);
+    let now = bed.other_gate_with(|settings| {
+        let route = &mut settings.routes[0];
+        (route.keep_payload, route.private) = (false, Some(Secret("a-label-key".into())));
+    });
+    let now = now.await;
+    now.deliver("t2", r#"{"order_id":"A-1","card":"4111"}"#)
+        .await
+        .is(200);
+    let letter = now.letters().await[0].id;
+    let page = |bed: &PageBed| {
+        let at = bed.admin;
+        async move {
+            let path = format!("/ui/letters/{letter}");
+            Ask::get(&path).send(at).await.text().to_owned()
+        }
+    };
+    assert!(page(&bed).await.contains("Field by field"));
+    let page = page(&now).await;
+    assert!(!page.contains("Field by field"), "{page}");
 }
 
 #[tokio::test]
