@@ -64,6 +64,8 @@ async fn a_person_says_that_it_is_done() {
         "{page}"
     );
     assert!(page.contains("closed, its work has succeeded"), "{page}");
+    // The doubt was about this very run, and is over.
+    assert!(!page.contains("for certain"), "{page}");
     bed.task("t1", "A-1").await.is_replay(200);
     assert_eq!(bed.handler.count(), 1);
     let page = bed.look("/ui/doubt").await;

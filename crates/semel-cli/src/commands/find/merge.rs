@@ -1,5 +1,6 @@
 //! What several gates say of the same work, as one answer.
 
+use crate::table::member;
 use semel_gate::label::Label;
 use serde_json::{Map, Value, json};
 
@@ -84,7 +85,9 @@ fn counted(work: &mut Value) {
     let about = or_first(label.about(), "about");
     let route = or_first(label.route, "route");
     let is_end = |it: &Value| it.get("end").and_then(Value::as_bool).unwrap_or(false);
-    let delivered = deliveries.iter().filter(|it| !is_end(it)).count();
+    let is_other = |it: &Value| member(it, "outcome") == "mismatched";
+    let own = deliveries.iter().filter(|it| !is_end(it) && !is_other(it));
+    let delivered = own.count();
     let of_record = work.pointer("/record/attempts").and_then(Value::as_u64);
     let seen = || {
         deliveries

@@ -82,7 +82,7 @@ fn effect(work: &Value) -> String {
     let with = status.map_or_else(String::new, |status| format!(" with status {status}"));
     let in_doubt = record.get("in_doubt").and_then(Value::as_bool) == Some(true);
     match member(record, "state").as_str() {
-        "succeeded" => format!("took effect once{with}"),
+        "succeeded" => format!("took effect once{with}{}", earlier(record)),
         "failed" => format!("failed for good{with}"),
         "running" => "is running now".into(),
         "waiting" if in_doubt => {
@@ -94,6 +94,17 @@ fn effect(work: &Value) -> String {
         }
         "parked" => format!("is parked{with}: a person decides with `semel records resolve`"),
         _ => "nothing is recorded of it".into(),
+    }
+}
+
+/// What earlier runs may have done; the last one's own doubt is over.
+fn earlier(record: &Value) -> String {
+    let number = |name: &str| record.get(name).and_then(Value::as_u64).unwrap_or(0);
+    match number("doubts").min(number("attempts").saturating_sub(1)) {
+        0 => String::new(),
+        lost => format!(
+            " for certain; of its earlier runs {lost} may have taken effect too, unless the route's promise rules that out"
+        ),
     }
 }
 
@@ -110,6 +121,18 @@ fn times(count: u64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn earlier_runs_in_doubt_are_told_and_the_last_ones_own_is_over() {
+        let of =
+            |attempts: u32, doubts: u32| earlier(&json!({"attempts": attempts, "doubts": doubts}));
+        assert_eq!((of(1, 1), of(3, 0)), (String::new(), String::new()));
+        assert!(
+            of(2, 2).contains("of its earlier runs 1 may"),
+            "{}",
+            of(2, 2)
+        );
+    }
 
     #[test]
     fn a_sentence_answers_what_became_of_it() {

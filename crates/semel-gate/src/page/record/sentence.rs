@@ -39,9 +39,12 @@ fn told(deliveries: &[Arc<RecentDelivery>]) -> Markup {
     }
 }
 
-/// The end of a run that outlasted its sender is no delivery of its own.
+/// The end of a run that outlasted its sender is no delivery of its own, and a mismatch is one of other work.
 fn delivered(deliveries: &[Arc<RecentDelivery>]) -> u64 {
-    deliveries.iter().filter(|it| !it.is_end).count() as u64
+    let own = deliveries
+        .iter()
+        .filter(|it| !it.is_end && it.outcome != "mismatched");
+    own.count() as u64
 }
 
 /// Whether the first one that is remembered was not the first: it ran nothing, or ran as a later attempt.
@@ -51,7 +54,8 @@ fn is_partial(deliveries: &[Arc<RecentDelivery>]) -> bool {
 }
 
 fn effect(record: &Record, now: Time) -> Markup {
-    let lost = u64::from(record.doubts);
+    // The last run's own doubt is over: its outcome is known, if only because somebody said so.
+    let lost = u64::from(record.doubts.min(record.attempts.saturating_sub(1)));
     match record.state {
         State::Succeeded if lost == 0 => html! { ", took effect " strong { "once" } "." },
         State::Succeeded => html! {
