@@ -142,11 +142,14 @@ struct ShowQuery {
     body: bool,
 }
 
-/// Beside the reason, which every act may have.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ForgetQuery {
     #[serde(default)]
     letters: bool,
+    /// Read where the operator is named.
+    #[serde(default, rename = "why")]
+    _why: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -50,7 +50,7 @@ impl Question {
         let mut question = Self::default();
         for (name, value) in pairs {
             match name.as_str() {
-                "q" => question.text = Some(value),
+                "q" => question.text = Some(value.trim().to_owned()),
                 "route" => question.route = Some(value),
                 "idempotency_key" => question.idempotency_key = Some(value),
                 "caller" => question.caller = Some(value),

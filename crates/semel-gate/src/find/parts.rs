@@ -166,7 +166,8 @@ fn spelled(value: &str) -> Vec<Field> {
 
 /// One field of each part, in every way.
 fn combinations(values: &[Vec<Field>]) -> Result<Vec<Vec<Field>>, Refused> {
-    let count: usize = values.iter().map(Vec::len).product();
+    let lengths = values.iter().map(Vec::len);
+    let count = lengths.fold(1, usize::saturating_mul);
     if count > KEYS_MAX {
         return Err(Refused::mistaken(
             "too many of these values may be text or a JSON value",

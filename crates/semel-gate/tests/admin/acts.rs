@@ -255,3 +255,15 @@ async fn a_reason_may_be_left_out_and_must_be_seen_if_it_is_there() {
     assert_eq!(bed.show_record(key).await.word("state"), "succeeded");
     bed.forget(key).await.led("succeeded", "absent");
 }
+
+#[tokio::test]
+async fn a_misspelt_wish_is_refused_before_anything_is_forgotten() {
+    let bed = strict().await;
+    bed.task("t1").await.is(200);
+    let key = bed.key().await;
+    let said = bed.act(&format!("/records/{key}/forget?leters=true")).await;
+    assert_eq!(said.status, 400, "{said:?}");
+    assert!(said.json.to_string().contains("leters"), "{said:?}");
+    let record = bed.look(&format!("/records/{key}")).await;
+    assert_eq!(record.json["state"], "succeeded");
+}

@@ -70,6 +70,10 @@ async fn a_store_has_the_same_page_without_a_gate() {
         .await
         .tells("Nothing is known of")
         .tells("shop.charge order_id=A-1");
+    let parts: Vec<_> = (0..64).map(|number| format!("a{number}%3D1")).collect();
+    look(&format!("/ui/search?q=shop.charge+{}", parts.join("+")))
+        .await
+        .tells("Nothing is known of");
     assert_eq!(look("/").await.header("location"), Some("ui/"));
 
     drop(stop);
