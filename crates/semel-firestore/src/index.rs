@@ -1,7 +1,7 @@
 //! The index of transport ids. Two documents for each: one by id, which is found, and one by key, for whoever forgets that.
 
 use crate::client::{Client, Failure};
-use crate::names::{Collection, id};
+use crate::names::{Collection, SWEEP, id};
 use crate::proto::{Document, Write};
 use crate::query;
 use crate::record_document::GRACE;
@@ -116,6 +116,8 @@ pub(crate) async fn forget(
 /// Those of a window that have ended.
 pub(crate) fn ended(client: &Client, documents: &[Document], now: Time) -> Vec<Write> {
     let mut gone = Vec::new();
+    // Whoever sweeps keeps this one.
+    let documents = documents.iter().filter(|it| id(&it.name) != SWEEP);
     for document in documents {
         let ends = client.foreign.pass_over(&document.name, ends(document));
         if ends.is_some_and(|ends| ends <= now) {

@@ -16,6 +16,9 @@ pub(crate) enum Collection {
     Index,
 }
 
+/// The document of the index that says whose turn it is to sweep. No name that is looked for begins like it.
+pub(crate) const SWEEP: &str = "sweep";
+
 /// The names in one database under one prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {

@@ -4,7 +4,7 @@ use crate::apply::apply;
 use crate::belief::Beliefs;
 use crate::client::Client;
 use crate::settings::FirestoreSettings;
-use crate::sweep_turn::SweepTurn;
+use crate::sweep_turn::{Begin, SweepTurn};
 use crate::{index, letters, list, steps, sweep};
 use async_trait::async_trait;
 use semel::letter::{self, Letter, LetterHead, LetterId, Mark, Marked, Put};
@@ -12,6 +12,12 @@ use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, StoreExt, Swept};
 use semel::{Error, Key, Store};
 use std::time::Duration;
+
+/// It is somebody else's turn, or nobody's.
+const NOTHING_SWEPT: Swept = Swept {
+    removed: 0,
+    next: None,
+};
 
 /// A store in a Firestore database. See the [crate] for what it needs.
 #[derive(Debug)]
@@ -105,13 +111,27 @@ impl Store for FirestoreStore {
     }
 
     async fn sweep(&self, after: Option<&Cursor>) -> Result<Swept, Error> {
-        if after.is_none() && !self.sweep_turn.take(&self.client, self.timeout).await? {
-            return Ok(Swept {
-                removed: 0,
-                next: None,
-            });
+        let (client, turn, timeout) = (&self.client, &self.sweep_turn, self.timeout);
+        if !turn.is_shared() {
+            return sweep::sweep(client, after, timeout).await;
         }
-        sweep::sweep(&self.client, after, self.timeout).await
+        let left = match after {
+            Some(_) => None,
+            None => match turn.begin(client, timeout).await? {
+                Begin::From(left) => left,
+                Begin::NotYet => return Ok(NOTHING_SWEPT),
+            },
+        };
+        let swept = sweep::sweep(client, after.or(left.as_ref()), timeout).await?;
+        let Some(next) = &swept.next else {
+            turn.finish(client, timeout).await?;
+            return Ok(swept);
+        };
+        let is_ours = turn.reach(client, next, timeout).await?;
+        Ok(Swept {
+            next: swept.next.filter(|_| is_ours),
+            ..swept
+        })
     }
 }
 

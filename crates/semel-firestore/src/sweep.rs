@@ -199,7 +199,10 @@ async fn existing(
 }
 
 /// Which collection, and after which document.
-fn place(client: &Client, cursor: Option<&Cursor>) -> Result<(usize, Option<String>), Error> {
+pub(crate) fn place(
+    client: &Client,
+    cursor: Option<&Cursor>,
+) -> Result<(usize, Option<String>), Error> {
     let Some(cursor) = cursor else {
         return Ok((0, None));
     };

@@ -58,22 +58,41 @@ impl Raw {
 
     /// Writes a document with these texts.
     pub(crate) async fn write(&mut self, path: &str, texts: &[(&str, String)]) {
-        let text = |text: &String| Value {
-            value_type: Some(ValueType::StringValue(text.clone())),
+        let text = |text: &String| ValueType::StringValue(text.clone());
+        let fields: Vec<_> = texts.iter().map(|(name, it)| (*name, text(it))).collect();
+        self.write_values(path, &fields).await;
+    }
+
+    /// Writes a document with these values.
+    pub(crate) async fn write_values(&mut self, path: &str, values: &[(&str, ValueType)]) {
+        let value = |value: &ValueType| Value {
+            value_type: Some(value.clone()),
         };
-        let fields = texts
+        let fields = values
             .iter()
-            .map(|(name, it)| ((*name).to_owned(), text(it)));
+            .map(|(name, it)| ((*name).to_owned(), value(it)));
         let document = Document {
-            name: format!("{}/documents/{path}", self.database),
+            name: self.name(path),
             fields: fields.collect(),
             create_time: None,
             update_time: None,
         };
+        self.commit(Operation::Update(document)).await;
+    }
+
+    pub(crate) async fn delete(&mut self, path: &str) {
+        self.commit(Operation::Delete(self.name(path))).await;
+    }
+
+    fn name(&self, path: &str) -> String {
+        format!("{}/documents/{path}", self.database)
+    }
+
+    async fn commit(&mut self, operation: Operation) {
         let request = as_owner(CommitRequest {
             database: self.database.clone(),
             writes: vec![Write {
-                operation: Some(Operation::Update(document)),
+                operation: Some(operation),
                 update_mask: None,
                 current_document: None,
             }],

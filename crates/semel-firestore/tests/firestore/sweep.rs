@@ -7,6 +7,7 @@ use bytes::Bytes;
 use semel::protocol::{Claim, Claimed, Held, Lease, State, StepBegun};
 use semel::store::StoreExt;
 use semel::{Error, Fingerprint, Key, Store};
+use semel_firestore::proto::value::ValueType;
 use semel_firestore::{FirestoreSettings, FirestoreStore};
 use std::time::Duration;
 
@@ -67,21 +68,81 @@ async fn what_nothing_names_any_more_is_removed_and_nothing_else() {
     }
 }
 
+async fn begins(store: &FirestoreStore) -> bool {
+    store.sweep(None).await.unwrap().next.is_some()
+}
+
+/// A sweep a day, as it is shipped.
+fn daily() -> Option<FirestoreSettings> {
+    let mut settings = settings()?;
+    settings.sweep_every = FirestoreSettings::new("shop-prod").sweep_every;
+    Some(settings)
+}
+
 #[tokio::test]
 async fn one_sweep_a_day_is_enough_for_all() {
-    let Some(mut settings) = settings() else {
-        return;
-    };
-    settings.sweep_every = FirestoreSettings::new("shop-prod").sweep_every;
+    let Some(settings) = daily() else { return };
     let one = FirestoreStore::connect(settings.clone()).await.unwrap();
     let other = FirestoreStore::connect(settings).await.unwrap();
-    let begins = async |store: &FirestoreStore| store.sweep(None).await.unwrap().next.is_some();
-    assert!(begins(&one).await);
+    sweep(&one).await;
     let before = other.calls();
     assert!(!begins(&other).await && !begins(&other).await && !begins(&one).await);
     assert_eq!(other.calls() - before, 1, "it reads when the next is due");
     other.let_pass(25 * HOUR);
     assert!(begins(&other).await);
+}
+
+#[tokio::test]
+async fn sweep_that_is_left_goes_on_where_it_was() {
+    let Some(mut settings) = daily() else { return };
+    let proxy = Proxy::start(&mut settings).await;
+    let one = FirestoreStore::connect(settings.clone()).await.unwrap();
+    let other = FirestoreStore::connect(settings).await.unwrap();
+    // Its turn is taken, although the answer is lost.
+    proxy.next("/Commit", [Fate::AnswerLost]);
+    let first = one.sweep(None).await.unwrap().next;
+    assert_eq!(first.as_ref().unwrap().0, "s");
+    // What goes wrong on the way costs no more than the window.
+    proxy.always("/RunQuery", Fate::Refused(7, "Missing permissions."));
+    one.sweep(first.as_ref()).await.unwrap_err();
+    proxy.next("/RunQuery", []);
+    assert!(!begins(&other).await, "it is still one's");
+    let second = one.sweep(None).await.unwrap().next;
+    assert_eq!(second.as_ref().unwrap().0, "p");
+    // One is gone for a while, and the other goes on.
+    other.let_pass(HOUR / 4);
+    let third = other.sweep(None).await.unwrap().next;
+    assert_eq!(third.as_ref().unwrap().0, "l");
+    let lost = one.sweep(second.as_ref()).await.unwrap();
+    assert_eq!(lost.next, None, "it is the other's now");
+    assert_eq!(other.sweep(None).await.unwrap().next.unwrap().0, "i");
+    assert!(!begins(&other).await, "it is the last window");
+    other.let_pass(20 * HOUR);
+    assert!(!begins(&other).await);
+}
+
+#[tokio::test]
+async fn turn_that_makes_no_sense_or_is_removed_stops_no_sweep() {
+    let Some(settings) = daily() else { return };
+    let mut raw = Raw::open(&settings).await;
+    for wrong in [
+        ValueType::StringValue("soon".into()),
+        ValueType::IntegerValue(1 << 62),
+        ValueType::IntegerValue(-1),
+    ] {
+        let store = FirestoreStore::connect(settings.clone()).await.unwrap();
+        raw.write_values("semel_index/sweep", &[("expires_at", wrong)])
+            .await;
+        assert!(begins(&store).await);
+    }
+    raw.delete("semel_index/sweep").await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    sweep(&store).await;
+    assert!(!begins(&store).await);
+    // Whoever removes it has a sweep within the hour.
+    raw.delete("semel_index/sweep").await;
+    store.let_pass(HOUR);
+    assert!(begins(&store).await);
 }
 
 #[tokio::test]
