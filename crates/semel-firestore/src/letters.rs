@@ -5,14 +5,16 @@ use crate::client::{Client, Failure};
 use crate::errors;
 use crate::letter_document::{HEAD, closed_fields, open_fields, read_head, read_letter};
 use crate::list::document_after;
-use crate::names::Collection;
+use crate::names::{Collection, id};
 use crate::parts::{Parts, Placed};
-use crate::proto::Write;
+use crate::proto::value::ValueType;
+use crate::proto::{Document, Value, Write};
 use crate::query;
 use crate::snapshot::version;
 use crate::turn::Turns;
-use crate::value::{int, reference};
+use crate::value::reference;
 use crate::writes::{Version, replace};
+use prost::Message;
 use semel::Error;
 use semel::clock::Time;
 use semel::letter::{Letter, LetterDecision, LetterHead, LetterId, Stored};
@@ -68,7 +70,6 @@ pub(crate) async fn list(
 ) -> Result<Page<LetterHead>, Error> {
     let limit = limit.max(1);
     let after = after.map(|cursor| place(client, cursor)).transpose()?;
-    let after = after.map(|(created_at, name)| [int(created_at), reference(name)]);
     let letters = query::by_field(
         client,
         Collection::Letters,
@@ -84,13 +85,12 @@ pub(crate) async fn list(
             Err(failure) => turns.after(failure).await?,
         }
     };
-    let is_full = rows.documents.len() >= limit as usize;
-    let heads: Result<Vec<_>, _> = rows.documents.iter().map(read_head).collect();
-    let items = heads?;
-    let last = items.last().filter(|_| is_full);
+    let last = rows.documents.last();
+    let last = last.filter(|_| rows.documents.len() >= limit as usize);
+    let head = |it: &Document| client.foreign.pass_over(&it.name, read_head(it));
     Ok(Page {
-        next: last.map(|last| cursor(last.created_at, &last.id)),
-        items,
+        items: rows.documents.iter().filter_map(head).collect(),
+        next: last.and_then(cursor),
     })
 }
 
@@ -158,18 +158,33 @@ async fn writes(
     Ok(writes)
 }
 
-/// The time and the name of the last letter seen.
-fn place(client: &Client, cursor: &Cursor) -> Result<(u64, String), Error> {
-    let split = cursor.0.split_first_chunk::<8>();
-    let (time, id) = split.map_or(([0; 8], &[][..]), |(time, id)| (*time, id));
+/// What the last letter that was seen has for a time, and its name.
+fn place(client: &Client, cursor: &Cursor) -> Result<[Value; 2], Error> {
+    let split = cursor.0.split_first();
+    let split = split.and_then(|(len, rest)| rest.split_at_checked((*len).into()));
+    let (time, id) = split.unwrap_or_default();
     let name = document_after(client, Collection::Letters, id)?;
-    Ok((u64::from_be_bytes(time), name))
+    let time = Value::decode(time).map_err(|_| {
+        Error::invalid("the cursor is none of this store's; begin the list again without one")
+    })?;
+    Ok([time, reference(name)])
 }
 
-fn cursor(created_at: Time, id: &LetterId) -> Cursor {
-    let mut bytes = created_at.0.to_be_bytes().to_vec();
-    bytes.extend_from_slice(id.to_string().as_bytes());
-    Cursor(bytes.into())
+/// Somebody else's document may have anything for a time. What is neither a number nor before all numbers comes after ours.
+fn cursor(last: &Document) -> Option<Cursor> {
+    let time = last.fields.get("created_at")?;
+    let (ValueType::NullValue(_)
+    | ValueType::BooleanValue(_)
+    | ValueType::IntegerValue(_)
+    | ValueType::DoubleValue(_)) = time.value_type.as_ref()?
+    else {
+        return None;
+    };
+    let time = time.encode_to_vec();
+    let mut bytes = vec![u8::try_from(time.len()).ok()?];
+    bytes.extend_from_slice(&time);
+    bytes.extend_from_slice(id(&last.name).as_bytes());
+    Some(Cursor(bytes.into()))
 }
 
 // === impl Found ===

@@ -1,7 +1,7 @@
 //! Listing records, without what is large in them.
 
 use crate::client::{Client, Rows};
-use crate::names::{Collection, id, key_of};
+use crate::names::{Collection, id, is_id, key_of};
 use crate::query;
 use crate::record_document::{HEAD, read_record};
 use crate::turn::Turns;
@@ -50,19 +50,13 @@ fn page(client: &Client, rows: &Rows, limit: u32) -> Page<(Key, Record)> {
     Page { items, next }
 }
 
-/// The document that a cursor names.
+/// The document that a cursor names: ours, or one that somebody else put among ours.
 pub(crate) fn document_after(
     client: &Client,
     collection: Collection,
     id: &[u8],
 ) -> Result<String, Error> {
-    let id = std::str::from_utf8(id).ok();
-    let id = id.filter(|id| {
-        !id.is_empty()
-            && id
-                .bytes()
-                .all(|it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-')
-    });
+    let id = std::str::from_utf8(id).ok().filter(|id| is_id(id));
     id.map(|id| client.names.document(collection, id))
         .ok_or_else(|| {
             Error::invalid("the cursor is none of this store's; begin the list again without one")

@@ -19,6 +19,9 @@ pub(crate) enum Collection {
 /// The document of the index that says whose turn it is to sweep. No name that is looked for begins like it.
 pub(crate) const SWEEP: &str = "sweep";
 
+/// Firestore's limit.
+const ID_BYTES_MAX: usize = 1_500;
+
 /// The names in one database under one prefix.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
@@ -75,6 +78,14 @@ impl Names {
         self.document(Collection::Records, "none")
     }
 
+    /// The document that is said to be `collection/id`, if it can be one of ours that has parts.
+    pub(crate) fn owner_of_part(&self, of: &str) -> Option<String> {
+        let (collection, id) = of.split_once('/')?;
+        let owners = [Collection::Records, Collection::Steps, Collection::Letters];
+        let is_ours = owners.iter().any(|it| self.collection(*it) == collection);
+        (is_ours && is_id(id)).then(|| format!("{}/{of}", self.root()))
+    }
+
     /// `collection/id` of a document.
     pub(crate) fn below_root<'a>(&self, document: &'a str) -> &'a str {
         let below = document.strip_prefix(&self.root());
@@ -116,6 +127,11 @@ pub(crate) fn key_of(document: &str) -> Result<Key, Error> {
              collection"
         ))
     })
+}
+
+/// Whether a document may be called so.
+pub(crate) fn is_id(id: &str) -> bool {
+    (1..=ID_BYTES_MAX).contains(&id.len()) && !id.contains('/') && id != "." && id != ".."
 }
 
 /// The last part of a document's name.

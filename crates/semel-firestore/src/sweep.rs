@@ -137,29 +137,41 @@ async fn steps(client: &Client, rows: &Rows, turns: &mut Turns<'_>) -> Result<Ve
 async fn parts(client: &Client, rows: &Rows, turns: &mut Turns<'_>) -> Result<Vec<Write>, Failure> {
     let mut old = Vec::new();
     for part in &rows.documents {
-        if time(part.create_time.as_ref())?.plus(PART_AGE) <= rows.now {
-            let of = Reader { document: part }.string_or_none("of")?;
-            old.push((
-                part,
-                format!("{}/{}", client.names.root(), of.unwrap_or_default()),
-            ));
+        let owner = client.foreign.pass_over(&part.name, owner(client, part));
+        if let Some(owner) = owner
+            && time(part.create_time.as_ref())?.plus(PART_AGE) <= rows.now
+        {
+            old.push((part, owner));
         }
     }
-    let mut names: Vec<_> = old.iter().map(|(_, of)| of.clone()).collect();
+    let mut names: Vec<_> = old.iter().map(|(_, owner)| owner.clone()).collect();
     names.dedup();
     let owners = existing(client, names, &["part_id"], turns).await?;
     let mut gone = Vec::new();
-    for (part, of) in old {
-        let named = owners
-            .get(&of)
+    for (part, owner) in old {
+        let names = owners
+            .get(&owner)
             .map(|document| Reader { document }.string_or_none("part_id"));
-        let named = named.transpose()?.flatten();
-        let is_named = named.is_some_and(|named| id(&part.name).starts_with(named));
+        // A document that cannot be read keeps its parts.
+        let Some(named) = client.foreign.pass_over(&owner, names.transpose()) else {
+            continue;
+        };
+        let is_named = named
+            .flatten()
+            .is_some_and(|named| id(&part.name).starts_with(named));
         if !is_named {
             gone.push(delete(part.name.clone(), part.update_time));
         }
     }
     Ok(gone)
+}
+
+/// The document that a part is of.
+fn owner(client: &Client, part: &Document) -> Result<String, Error> {
+    let reader = Reader { document: part };
+    let of = reader.string_or_none("of")?.unwrap_or_default();
+    let owner = client.names.owner_of_part(of);
+    owner.ok_or_else(|| reader.wrong("of", "names no document that has parts"))
 }
 
 fn tombstones(client: &Client, rows: &Rows) -> Vec<Write> {

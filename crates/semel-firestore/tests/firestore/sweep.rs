@@ -4,8 +4,9 @@ use crate::proxy::{Fate, Proxy};
 use crate::raw::Raw;
 use crate::support::{Aged, settings};
 use bytes::Bytes;
-use semel::protocol::{Claim, Claimed, Held, Lease, State, StepBegun};
-use semel::store::StoreExt;
+use semel::letter::{Letter, LetterId, Reason};
+use semel::protocol::{Claim, Claimed, Fence, Held, Lease, State, StepBegun};
+use semel::store::{Letters, StoreExt};
 use semel::{Error, Fingerprint, Key, Store};
 use semel_firestore::proto::value::ValueType;
 use semel_firestore::{FirestoreSettings, FirestoreStore};
@@ -153,20 +154,107 @@ async fn what_somebody_else_put_among_the_records_stops_nobody() {
     let lease = grant(&store, 1).await;
     let key = Key::from_bytes([0; 32]);
     for path in [
-        "semel_records/0-note".to_owned(),
+        "semel_records/! a.note".to_owned(),
+        "semel_records/\u{1f4a5}".to_owned(),
         format!("semel_records/{key}"),
     ] {
         raw.write(&path, &[("state", "mine".to_owned())]).await;
     }
-    let listed = store.list(None, None, 10).await.unwrap();
-    let listed: Vec<_> = listed.items.iter().map(|(key, _)| *key).collect();
+    let (mut after, mut listed) = (None, Vec::new());
+    loop {
+        let page = Store::list(&store, None, after.as_ref(), 1).await.unwrap();
+        listed.extend(page.items.iter().map(|(key, _)| *key));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
     assert_eq!(listed, [lease.key]);
     store.let_pass(50 * HOUR);
     assert_eq!(sweep(&store).await, 1);
-    assert_eq!(raw.count("semel_records").await, 2);
+    assert_eq!(raw.count("semel_records").await, 3);
     // Whoever asks for it hears what is wrong with it.
     let error = store.look(&key).await.unwrap_err();
     assert!(matches!(error, Error::Corrupt(_)), "{error}");
+}
+
+/// So many that a window ends among them.
+#[tokio::test]
+async fn sweep_goes_on_after_names_that_are_none_of_ours() {
+    let Some(settings) = settings() else { return };
+    let mut raw = Raw::open(&settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    for n in 0..300 {
+        let path = format!("semel_records/!a.{n:05}");
+        raw.write(&path, &[("state", "mine".to_owned())]).await;
+    }
+    grant(&store, 1).await;
+    store.let_pass(50 * HOUR);
+    assert_eq!(sweep(&store).await, 1);
+}
+
+#[tokio::test]
+async fn parts_that_somebody_else_put_there_stop_no_sweep() {
+    let Some(settings) = settings() else { return };
+    let mut raw = Raw::open(&settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    for of in ["5", "semel_index/5", "semel_records/..", "a/b/c", ""] {
+        let path = format!("semel_parts/of-{}", hex::encode(of));
+        raw.write(&path, &[("of", of.to_owned())]).await;
+    }
+    let number = ValueType::IntegerValue(5);
+    raw.write("semel_parts/none", &[]).await;
+    raw.write_values("semel_parts/number", &[("of", number.clone())])
+        .await;
+    raw.write_values("semel_records/x", &[("part_id", number)])
+        .await;
+    raw.write("semel_parts/x_0", &[("of", "semel_records/x".to_owned())])
+        .await;
+    raw.leave_part(&Key::from_bytes([1; 32])).await;
+    assert_eq!(raw.count("semel_parts").await, 9);
+    store.let_pass(2 * HOUR);
+    sweep(&store).await;
+    assert_eq!(raw.count("semel_parts").await, 8, "only ours is removed");
+}
+
+#[tokio::test]
+async fn letters_that_somebody_else_put_there_stop_no_list() {
+    let Some(settings) = settings() else { return };
+    let mut raw = Raw::open(&settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    for (id, time) in [
+        ("null", ValueType::NullValue(0)),
+        ("a.b", ValueType::IntegerValue(-1)),
+        ("half", ValueType::DoubleValue(0.5)),
+        ("text", ValueType::StringValue("yesterday".into())),
+        ("later", ValueType::StringValue("x".repeat(1_000))),
+    ] {
+        raw.write_values(&format!("semel_letters/{id}"), &[("created_at", time)])
+            .await;
+    }
+    let letter = Letter {
+        id: LetterId([1; 32]),
+        key: None,
+        route: "/orders".into(),
+        reason: Reason::Failed,
+        fence: Fence(0),
+        retention: HOUR,
+        redriven: false,
+        delivery: Bytes::from_static(b"x"),
+    };
+    drop(store.put(&letter).await.unwrap());
+    for limit in 1..=7 {
+        let (mut after, mut listed) = (None, Vec::new());
+        loop {
+            let page = Letters::list(&store, after.as_ref(), limit).await.unwrap();
+            listed.extend(page.items.into_iter().map(|it| it.id));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, [letter.id], "{limit} at a time");
+    }
 }
 
 #[tokio::test]
