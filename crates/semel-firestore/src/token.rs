@@ -19,8 +19,16 @@ use tonic::metadata::{Ascii, MetadataValue};
 /// What an emulator takes for a token.
 const EMULATOR_TOKEN: &str = "Bearer owner";
 
-/// How long before its end another token is asked for. Until there is one, it is used as long as it is good.
-const MARGIN: Duration = Duration::from_secs(120);
+/// How long before its end another token is asked for, or a quarter of its life. Until there is one, it is used as long as
+/// it is good.
+const MARGIN_MAX: Duration = Duration::from_secs(120);
+
+/// How long a token lasts at most, whatever is said of it.
+const LASTS_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long nobody asks after a question that failed, while there is a token that is good. It doubles.
+const REST_MIN: Duration = Duration::from_secs(1);
+const REST_MAX: Duration = Duration::from_secs(30);
 
 /// How long before its end a token is no longer used: a request may be on its way for a while.
 const TRAVEL: Duration = Duration::from_secs(5);
@@ -51,6 +59,8 @@ struct State {
     current: Option<Current>,
     /// What is asked for at this moment; everybody who needs a token waits for this one answer.
     asked: Option<watch::Receiver<Option<Result<Token, Error>>>>,
+    /// How long nobody asks again, and until when.
+    rest: Option<(Duration, Instant)>,
 }
 
 /// What goes with a request.
@@ -122,7 +132,12 @@ impl Keeper {
             }
             let good = current.filter(|it| now < it.good_until);
             let good = good.map(|it| it.token.clone());
+            if let Some(token) = good.as_ref().filter(|_| state.rests(now)) {
+                return Ok(token.clone());
+            }
+            // Nobody answers any more where whoever asked is gone.
             let asked = state.asked.clone();
+            let asked = asked.filter(|it| it.has_changed().is_ok());
             (good, asked.unwrap_or_else(|| self.ask(&mut state)))
         };
         // One that is good is used while another is asked for, whatever becomes of that.
@@ -145,6 +160,7 @@ impl Keeper {
             let current = granted.and_then(|it| Current::new(&it, &keeper.account, began));
             let mut state = keeper.lock();
             state.asked = None;
+            state.rest = state.rest_after(current.is_ok());
             let token = current.map(|current| {
                 let token = current.token.clone();
                 state.current = Some(current);
@@ -161,11 +177,29 @@ impl Keeper {
     }
 }
 
+// === impl State ===
+
+impl State {
+    fn rests(&self, now: Instant) -> bool {
+        self.rest.is_some_and(|(_, until)| now < until)
+    }
+
+    fn rest_after(&self, granted: bool) -> Option<(Duration, Instant)> {
+        if granted {
+            return None;
+        }
+        let rest = self.rest.map_or(REST_MIN, |(rest, _)| rest * 2);
+        let rest = rest.min(REST_MAX);
+        Some((rest, Instant::now() + rest))
+    }
+}
+
 // === impl Current ===
 
 impl Current {
     fn new(granted: &Granted, account: &Account, asked: Instant) -> Result<Self, Error> {
-        let lasts = Duration::from_secs(granted.expires_in);
+        let lasts = Duration::from_secs(granted.expires_in).min(LASTS_MAX);
+        let margin = MARGIN_MAX.min(lasts / 4).max(TRAVEL);
         let wrong = |_| {
             Error::denied(
                 "the token that we were given is no text; look at what answers for tokens",
@@ -181,7 +215,7 @@ impl Current {
                 bearer,
                 quota_project: quota_project.map_err(wrong)?,
             },
-            fresh_until: asked + lasts.saturating_sub(MARGIN),
+            fresh_until: asked + lasts.saturating_sub(margin),
             good_until: asked + lasts.saturating_sub(TRAVEL),
         })
     }

@@ -211,27 +211,76 @@ async fn token_is_used_until_it_is_old_and_asked_for_once() {
     assert_eq!(tokens.current().await.unwrap().bearer, "Bearer token-3");
 }
 
+fn state(tokens: &Tokens) -> MutexGuard<'_, super::State> {
+    tokens.0.as_ref().unwrap().lock()
+}
+
 #[tokio::test]
 async fn token_that_is_still_good_is_used_while_no_other_can_be_had() {
-    let (google, address) = Google::start(MARGIN.as_secs()).await;
+    let (google, address) = Google::start(3_600).await;
     let tokens = Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap();
     let first = tokens.current().await.unwrap().bearer;
+    state(&tokens).current.as_mut().unwrap().fresh_until = Instant::now();
+    let asked = || google.asked.lock().unwrap().len();
     let held = google.held.lock().await;
     // Another is asked for, once, and nobody waits for it.
     for _ in 0..3 {
         assert_eq!(tokens.current().await.unwrap().bearer, first);
     }
-    while google.asked.lock().unwrap().len() < 2 {
+    while asked() < 2 {
         tokio::task::yield_now().await;
     }
     *google.refuses.lock().unwrap() = Some((StatusCode::BAD_REQUEST, json!({})));
     drop(held);
+    // For a while after a refusal, nobody asks.
+    while state(&tokens).asked.is_some() {
+        tokio::task::yield_now().await;
+    }
     let again = google.held.lock().await;
-    while google.asked.lock().unwrap().len() < 3 {
+    let (rest, until) = state(&tokens).rest.unwrap();
+    assert_eq!(rest, REST_MIN);
+    state(&tokens).rest = Some((rest, until + MARGIN_MAX));
+    assert_eq!(tokens.current().await.unwrap().bearer, first);
+    assert!(state(&tokens).asked.is_none());
+    state(&tokens).rest = Some((rest, Instant::now()));
+    while asked() < 3 {
         assert_eq!(tokens.current().await.unwrap().bearer, first);
         tokio::task::yield_now().await;
     }
     drop(again);
+    while state(&tokens).asked.is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(state(&tokens).rest.unwrap().0, REST_MIN * 2);
+}
+
+#[tokio::test]
+async fn token_that_is_said_to_last_for_ever_is_kept_for_a_day() {
+    let (_google, address) = Google::start(u64::MAX).await;
+    let tokens = Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap();
+    assert_eq!(tokens.current().await.unwrap().bearer, "Bearer token-0");
+    let good_until = state(&tokens).current.as_ref().unwrap().good_until;
+    assert!(good_until <= Instant::now() + LASTS_MAX);
+}
+
+#[tokio::test]
+async fn token_of_a_short_life_is_fresh_for_most_of_it() {
+    let (google, address) = Google::start(100).await;
+    let tokens = Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap();
+    let first = tokens.current().await.unwrap().bearer;
+    assert_eq!(tokens.current().await.unwrap().bearer, first);
+    assert!(state(&tokens).asked.is_none());
+    assert_eq!(google.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn who_asks_for_tokens_and_dies_is_replaced() {
+    let (_google, address) = Google::start(3_600).await;
+    let tokens = Tokens::new(from_metadata(Some(&address)).unwrap()).unwrap();
+    let (dead, asked) = watch::channel(None);
+    drop(dead);
+    state(&tokens).asked = Some(asked);
+    assert_eq!(tokens.current().await.unwrap().bearer, "Bearer token-0");
 }
 
 #[tokio::test]
