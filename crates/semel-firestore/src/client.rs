@@ -5,7 +5,9 @@ use crate::foreign::Foreign;
 use crate::names::Names;
 use crate::proto::batch_get_documents_response::Result as Got;
 use crate::proto::firestore_client::FirestoreClient;
+use crate::proto::precondition::ConditionType;
 use crate::proto::run_query_request::QueryType;
+use crate::proto::write::Operation;
 use crate::proto::{
     BatchGetDocumentsRequest, BatchWriteRequest, CommitRequest, Document, RunQueryRequest,
     StructuredQuery, Write,
@@ -80,11 +82,16 @@ pub(crate) enum Call {
     Commit,
 }
 
+/// What a commit is made on: the condition of each write that has one, by document.
+pub(crate) type Conditions = Vec<(String, ConditionType)>;
+
 /// Why a turn came to nothing.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Firestore said so.
     Refused(Call, Status),
+    /// Firestore said that a condition of a commit does not hold; which they were.
+    Unmet(Conditions, Status),
     /// Something was replaced while it was read.
     Torn,
     /// What was granted is lost again already.
@@ -164,8 +171,10 @@ impl Client {
             database: self.names.database.clone(),
             writes,
         };
+        let conditions = conditions(&request.writes);
         let make = async |mut grpc: Grpc, request| grpc.commit(request).await;
-        let (committed, asked) = self.call(Call::Commit, request, within, make).await?;
+        let committed = self.call(Call::Commit, request, within, make).await;
+        let (committed, asked) = committed.map_err(|failure| failure.on(conditions))?;
         self.takes_writes.since(Some(Instant::now()));
         let committed = committed.into_inner();
         Ok(Committed {
@@ -230,6 +239,11 @@ impl Client {
         last.is_some_and(|last| last.elapsed() < within)
     }
 
+    /// What showed that writes are taken no longer does.
+    pub(crate) fn doubt_writes(&self) {
+        self.takes_writes.since(None);
+    }
+
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -264,7 +278,7 @@ impl Client {
                     // The way there may be gone, and nobody has told us.
                     self.connection.replace(&used);
                 }
-                if !is_conflict(&status) {
+                if !is_conflict(call, &status) {
                     self.takes_writes.since(None);
                 }
                 if status.code() == Code::Unauthenticated {
@@ -294,11 +308,26 @@ pub(crate) fn is_silence(status: &Status) -> bool {
 }
 
 /// Whether it is about one document, and what others do to it.
-fn is_conflict(status: &Status) -> bool {
-    matches!(
-        status.code(),
-        Code::AlreadyExists | Code::FailedPrecondition | Code::NotFound | Code::Aborted
-    )
+fn is_conflict(call: Call, status: &Status) -> bool {
+    // A read that hears the latter two hears it of the whole database.
+    matches!(status.code(), Code::AlreadyExists | Code::Aborted)
+        || call == Call::Commit && is_unmet(status)
+}
+
+/// Whether a commit hears that a condition does not hold; or that nothing may be written, in the same words.
+fn is_unmet(status: &Status) -> bool {
+    matches!(status.code(), Code::FailedPrecondition | Code::NotFound)
+}
+
+fn conditions(writes: &[Write]) -> Conditions {
+    let condition = |write: &Write| {
+        let condition = write.current_document.as_ref()?.condition_type?;
+        match write.operation.as_ref()? {
+            Operation::Update(document) => Some((document.name.clone(), condition)),
+            Operation::Delete(name) => Some((name.clone(), condition)),
+        }
+    };
+    writes.iter().filter_map(condition).collect()
 }
 
 // === impl TakesWrites ===
@@ -316,10 +345,20 @@ impl TakesWrites {
 // === impl Failure ===
 
 impl Failure {
+    /// The same of a commit on these conditions.
+    fn on(self, conditions: Conditions) -> Self {
+        if let Self::Refused(Call::Commit, status) = &self
+            && is_unmet(status)
+        {
+            return Self::Unmet(conditions, status.clone());
+        }
+        self
+    }
+
     /// The same of a commit that leaves nothing and asks for nothing.
     pub(crate) fn of_a_read(self) -> Self {
         match self {
-            Self::Refused(_, status) => Self::Refused(Call::Read, status),
+            Self::Refused(_, status) | Self::Unmet(_, status) => Self::Refused(Call::Read, status),
             Self::Torn | Self::Overtaken | Self::NoToken(_) | Self::Final(_) => self,
         }
     }
@@ -336,6 +375,7 @@ impl Failure {
                     | Code::Unknown
             ),
             Self::Refused(Call::Read, _)
+            | Self::Unmet(..)
             | Self::Torn
             | Self::Overtaken
             | Self::NoToken(_)

@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 /// What follows from a refusal.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Another's write, or our own earlier one, came first: look again at once.
+    /// Another has made the document first, or our own earlier try has: look again at once.
     AtOnce,
     /// Contention, or nobody knows: look again after a pause.
     AfterPause,
@@ -36,9 +36,7 @@ pub(crate) fn judge(call: Call, status: &Status, place: &Place) -> Next {
         return Next::Stop(error);
     }
     match (status.code(), call) {
-        (Code::AlreadyExists | Code::FailedPrecondition | Code::NotFound, Call::Commit) => {
-            Next::AtOnce
-        }
+        (Code::AlreadyExists, Call::Commit) => Next::AtOnce,
         (Code::Aborted | Code::ResourceExhausted, _)
         | (
             Code::Unavailable
@@ -332,12 +330,15 @@ mod tests {
     #[test]
     fn failed_condition_is_looked_at_again_at_once_and_the_unknown_after_a_pause() {
         let next = |call, code| judge(call, &Status::new(code, "x"), &place());
+        assert!(matches!(
+            next(Call::Commit, Code::AlreadyExists),
+            Next::AtOnce
+        ));
         for code in [
             Code::AlreadyExists,
             Code::FailedPrecondition,
             Code::NotFound,
         ] {
-            assert!(matches!(next(Call::Commit, code), Next::AtOnce));
             assert!(matches!(next(Call::Read, code), Next::Stop(_)));
         }
         for code in [

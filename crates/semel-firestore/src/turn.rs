@@ -1,6 +1,6 @@
 //! The turns of one operation: each reads, decides and commits; what came to nothing is made again until time is over.
 
-use crate::client::{Client, Failure, is_silence};
+use crate::client::{Client, Conditions, Failure, is_silence};
 use crate::errors::{self, Earlier, Next};
 use crate::parts::Kept;
 use semel::Error;
@@ -27,6 +27,8 @@ pub(crate) struct Turns<'a> {
     pause: Duration,
     torn: u32,
     version_refused: bool,
+    /// What the last commit was made on that was refused for that.
+    unmet: Option<Conditions>,
     token_refused: bool,
     /// What tells most of what was heard.
     last: Option<Status>,
@@ -50,6 +52,7 @@ impl<'a> Turns<'a> {
             pause: PAUSE_MIN,
             torn: 0,
             version_refused: false,
+            unmet: None,
             token_refused: false,
             last: None,
             no_token: None,
@@ -82,6 +85,7 @@ impl<'a> Turns<'a> {
             Failure::NoToken(error) => self.after_no_token(error).await?,
             Failure::Torn => self.after_torn()?,
             Failure::Overtaken => self.pause().await,
+            Failure::Unmet(conditions, status) => self.after_unmet(conditions, status)?,
             Failure::Refused(call, status) => {
                 self.no_token = None;
                 let next = errors::judge(call, &status, &self.client.place);
@@ -155,6 +159,19 @@ impl<'a> Turns<'a> {
             }
             Next::Stop(error) => Err(self.earlier.told(error)),
         }
+    }
+
+    /// Another's write came first: look again at once. Where that shows no other version, it is not about versions.
+    fn after_unmet(&mut self, conditions: Conditions, status: Status) -> Result<(), Error> {
+        self.no_token = None;
+        if self.unmet.as_ref() == Some(&conditions) {
+            self.client.doubt_writes();
+            let refusal = errors::refusal(&status, &self.client.place);
+            return Err(self.earlier.told(refusal));
+        }
+        self.unmet = Some(conditions);
+        self.keep_most_telling(status);
+        Ok(())
     }
 
     fn after_torn(&mut self) -> Result<(), Error> {

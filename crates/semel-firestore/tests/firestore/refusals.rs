@@ -237,3 +237,37 @@ async fn right_that_is_taken_away_later_is_denied_until_it_is_given_back() {
     google.refuse("/Nothing", 0, "");
     assert_eq!(store.look(&key).await, Ok(None));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_that_are_disabled_are_told_at_once() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    let proxy = Proxy::start(&mut settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let said = "Writes are disabled for this database.";
+    proxy.always("/Commit", Fate::Refused(9, said));
+    let claim = Claim::new(Key::from_bytes([1; 32]), Fingerprint::of(b"x"));
+    let error = store.claim(&claim).await.unwrap_err();
+    assert!(matches!(error, Error::Denied(_)), "{error}");
+    assert!(error.to_string().contains(said), "{error}");
+    assert_eq!(proxy.made("/Commit"), 2);
+    let ready = store.ready().await;
+    assert!(matches!(ready, Err(Error::Denied(_))), "{ready:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn store_is_not_ready_while_its_database_is_gone() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    let proxy = Proxy::start(&mut settings).await;
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let gone = Fate::Refused(5, "The database (default) does not exist.");
+    proxy.always("/BatchGetDocuments", gone.clone());
+    let error = store.look(&Key::from_bytes([1; 32])).await.unwrap_err();
+    assert!(matches!(error, Error::Denied(_)), "{error}");
+    proxy.always("/Commit", gone);
+    let ready = store.ready().await;
+    assert!(matches!(ready, Err(Error::Denied(_))), "{ready:?}");
+}

@@ -4,7 +4,7 @@ use crate::proxy::{Fate, Proxy};
 use crate::raw::Raw;
 use crate::support::{Aged, settings};
 use bytes::Bytes;
-use semel::letter::{Letter, LetterId, Reason};
+use semel::letter::{Letter, LetterId, Put, Reason};
 use semel::protocol::{Claim, Claimed, Fence, Held, Lease, State, StepBegun};
 use semel::store::{Letters, StoreExt};
 use semel::{Error, Fingerprint, Key, Store};
@@ -242,7 +242,7 @@ async fn letters_that_somebody_else_put_there_stop_no_list() {
         redriven: false,
         delivery: Bytes::from_static(b"x"),
     };
-    drop(store.put(&letter).await.unwrap());
+    assert_eq!(store.put(&letter).await, Ok(Put::Applied));
     for limit in 1..=7 {
         let (mut after, mut listed) = (None, Vec::new());
         loop {
