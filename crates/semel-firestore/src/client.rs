@@ -20,6 +20,7 @@ use crate::writes::{Version, mask};
 use semel::Error;
 use semel::clock::Time;
 use std::collections::HashMap;
+use std::error::Error as StdError;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -33,6 +34,9 @@ use tonic::{Code, Request, Status};
 const SILENCE: &str = "no answer in time";
 
 type Grpc = FirestoreClient<Channel>;
+
+/// How long a call waits in vain before its connection counts as dead: one that had less time tells nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Speaks to one database.
 #[derive(Debug)]
@@ -274,7 +278,7 @@ impl Client {
         match answered.unwrap_or_else(|_| Err(Status::deadline_exceeded(SILENCE))) {
             Ok(answer) => Ok((answer, asked)),
             Err(status) => {
-                if is_silence(&status) {
+                if is_ours(&status) && asked.elapsed() >= PATIENCE {
                     // The way there may be gone, and nobody has told us.
                     self.connection.replace(&used);
                 }
@@ -305,6 +309,12 @@ impl Client {
 /// Whether a call was not answered, as far as we can tell.
 pub(crate) fn is_silence(status: &Status) -> bool {
     matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled)
+}
+
+/// Whether it is we who gave up: our own words, or those of the client below us.
+fn is_ours(status: &Status) -> bool {
+    let given_up = status.message() == SILENCE && status.code() == Code::DeadlineExceeded;
+    given_up || (status.code() == Code::Cancelled && status.source().is_some())
 }
 
 /// Whether it is about one document, and what others do to it.

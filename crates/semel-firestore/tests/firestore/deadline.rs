@@ -121,3 +121,23 @@ async fn largest_result_is_kept_and_told_within_the_shipped_deadline() {
     let kept = store.look(&claim.key).await.unwrap().unwrap();
     assert!(kept.result == Some(whole));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connection_that_answers_is_kept_when_time_is_over() {
+    let Some(mut settings) = settings() else {
+        return;
+    };
+    let proxy = Proxy::start(&mut settings).await;
+    drop(FirestoreStore::connect(settings.clone()).await.unwrap());
+    settings.timeout = Duration::from_secs(1);
+    let store = FirestoreStore::connect(settings).await.unwrap();
+    let before = proxy.connections();
+    let key = Key::from_bytes([1; 32]);
+    for fate in [Fate::Refused(4, "Deadline exceeded."), Fate::Silent] {
+        proxy.always("/BatchGetDocuments", fate);
+        store.look(&key).await.unwrap_err();
+    }
+    proxy.next("/BatchGetDocuments", []);
+    assert_eq!(store.look(&key).await, Ok(None));
+    assert_eq!(proxy.connections(), before);
+}

@@ -3,6 +3,7 @@
 use semel_firestore::FirestoreSettings;
 use std::collections::VecDeque;
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use testbed::{GrpcAnswer, GrpcCall, GrpcForwarder, serve_grpc};
@@ -37,6 +38,7 @@ pub(crate) enum Fate {
 pub(crate) struct Proxy {
     emulator: GrpcForwarder,
     script: Mutex<Script>,
+    connections: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -60,10 +62,12 @@ impl Proxy {
         let proxy = Arc::new(Self {
             emulator: GrpcForwarder::to(&emulator),
             script: Mutex::default(),
+            connections: AtomicUsize::new(0),
         });
         let serving = Arc::clone(&proxy);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                serving.connections.fetch_add(1, Ordering::SeqCst);
                 let proxy = Arc::clone(&serving);
                 let answer = move |call| Arc::clone(&proxy).answer(call);
                 tokio::spawn(serve_grpc(stream, answer));
@@ -95,6 +99,11 @@ impl Proxy {
     pub(crate) fn made(&self, method: &str) -> usize {
         let script = self.script();
         script.made.iter().filter(|it| it.ends_with(method)).count()
+    }
+
+    /// How many connections were made to it.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     async fn answer(self: Arc<Self>, call: GrpcCall) -> anyhow::Result<GrpcAnswer> {
