@@ -2,6 +2,7 @@
 //! lives in this process: it outlasts the page that began it, not the gate.
 
 mod run;
+mod works;
 
 pub(crate) use run::{Desk, begin};
 

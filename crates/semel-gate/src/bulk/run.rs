@@ -1,14 +1,16 @@
 //! A job at work: it gathers its letters, then takes one after the other at its pace.
 
+use super::works::Works;
 use super::{Job, JobEnd, JobKind, Jobs, LETTERS_MAX, NoJob, PACE_MAX, Selection};
 use crate::census::Census;
 use crate::gate::{Gate, Phase};
 use crate::operate::{Operator, Refused};
-use crate::redrive::{IfUnknown, foresee, redrive};
+use crate::redrive::{Foreseen, IfUnknown, foresee, redrive};
 use http::StatusCode;
 use semel::letter::LetterId;
 use serde_json::Value;
 use std::collections::HashSet;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -77,6 +79,7 @@ async fn work(job: &Arc<Job>, desk: &Desk, selection: Selection) -> JobEnd {
     };
     let mut ticks = interval(Duration::from_secs(1) / job.per_second);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let works = Arc::new(Works::default());
     let mut in_hand: JoinSet<Result<(), Refused>> = JoinSet::new();
     let mut away = 0;
     let mut ended = |done: Result<(), Refused>| {
@@ -107,8 +110,8 @@ async fn work(job: &Arc<Job>, desk: &Desk, selection: Selection) -> JobEnd {
         if end != JobEnd::Done {
             break;
         }
-        let (job, desk) = (Arc::clone(job), desk.clone());
-        in_hand.spawn(async move { one(&job, &desk, letter).await });
+        let (job, desk, works) = (Arc::clone(job), desk.clone(), Arc::clone(&works));
+        in_hand.spawn(async move { one(&job, &desk, &works, letter).await });
     }
     while let Some(done) = in_hand.join_next().await {
         if let Ok(done) = done
@@ -141,8 +144,8 @@ async fn gather(desk: &Desk, selection: Selection) -> Result<Vec<LetterId>, seme
 ///
 /// # Errors
 /// When the store is away, or the gate drains, or what became of its last run still waits for the store.
-async fn one(job: &Job, desk: &Desk, letter: LetterId) -> Result<(), Refused> {
-    match done(job, desk, letter).await {
+async fn one(job: &Job, desk: &Desk, works: &Works, letter: LetterId) -> Result<(), Refused> {
+    match done(job, desk, works, letter).await {
         Ok(became) => {
             job.count(letter, became.word, became.stays);
             Ok(())
@@ -159,16 +162,29 @@ async fn one(job: &Job, desk: &Desk, letter: LetterId) -> Result<(), Refused> {
     }
 }
 
-async fn done(job: &Job, desk: &Desk, letter: LetterId) -> Result<Became, Refused> {
+async fn done(job: &Job, desk: &Desk, works: &Works, letter: LetterId) -> Result<Became, Refused> {
     let id = letter.to_string();
     Ok(match (job.kind, &desk.gate) {
         (JobKind::Discard, _) => discarded(desk.operator.discard(&id).await)?,
         (JobKind::DryRun, Some(gate)) => {
-            let now = desk.census.now();
-            let foretold = foresee(gate, &desk.operator, &id, IfUnknown::Refuse, now).await?;
-            let says = foretold.foreseen.says();
-            job.name(letter, says, foretold.about);
-            Became::new(says)
+            let foretold = foresee(
+                gate,
+                &desk.operator,
+                &id,
+                IfUnknown::Refuse,
+                desk.census.now(),
+            );
+            let foretold = foretold.await?;
+            let foreseen = match (foretold.foreseen, foretold.work) {
+                (Foreseen::Runs, Some(work))
+                    if mem::replace(&mut *works.turn(work).await, true) =>
+                {
+                    Foreseen::RunsBefore
+                }
+                (foreseen, _) => foreseen,
+            };
+            job.name(letter, foreseen.says(), foretold.about);
+            Became::new(foreseen.says())
         }
         (JobKind::Redrive { run_again }, Some(gate)) => {
             let if_unknown = if run_again {
@@ -176,14 +192,55 @@ async fn done(job: &Job, desk: &Desk, letter: LetterId) -> Result<Became, Refuse
             } else {
                 IfUnknown::Refuse
             };
-            // A delivery in hand: a gate that goes down waits for it.
-            let (gate, operator) = (Arc::clone(gate), desk.operator.clone());
-            let tasks = gate.deliveries.clone();
-            let told = tasks.spawn(async move { redrive(&gate, &operator, &id, if_unknown).await });
-            redriven(told.await.unwrap_or_else(|_| Err(broken())))?
+            redriven_once(desk, gate, works, id, if_unknown).await?
         }
         (JobKind::DryRun | JobKind::Redrive { .. }, None) => Became::new("need a gate"),
     })
+}
+
+/// Redrives a letter, unless this job has run its work for another letter. What came of that run is news to whoever chose
+/// the letters: the other ones are only closed by it.
+async fn redriven_once(
+    desk: &Desk,
+    gate: &Arc<Gate>,
+    works: &Works,
+    id: String,
+    if_unknown: IfUnknown,
+) -> Result<Became, Refused> {
+    let work = match desk.operator.find(&id).await {
+        Ok(letter) => letter.work_key(),
+        Err(refused) => return redriven(Err(refused)),
+    };
+    let mut has_run = works.turn(work).await;
+    let if_unknown = if *has_run {
+        let now = desk.census.now();
+        let foretold = foresee(gate, &desk.operator, &id, IfUnknown::Refuse, now).await?;
+        if !matches!(foretold.foreseen, Foreseen::Closes | Foreseen::Gone) {
+            return Ok(Became::of_work_that_ran());
+        }
+        IfUnknown::Refuse
+    } else {
+        if_unknown
+    };
+    // A delivery in hand: a gate that goes down waits for it.
+    let (gate, operator) = (Arc::clone(gate), desk.operator.clone());
+    let tasks = gate.deliveries.clone();
+    let told = tasks.spawn(async move { redrive(&gate, &operator, &id, if_unknown).await });
+    let told = told.await;
+    *has_run |= told.as_ref().map_or(true, may_have_run);
+    redriven(told.unwrap_or_else(|_| Err(broken())))
+}
+
+fn may_have_run(told: &Result<Value, Refused>) -> bool {
+    let ran = |value: Option<&Value>| value.and_then(Value::as_bool);
+    match told {
+        Ok(told) => ran(told.get("ran")) == Some(true),
+        // When the store is away, that may have been before or after the run.
+        Err(refused) if refused.status.is_server_error() => {
+            ran(refused.details.get("ran")) != Some(false)
+        }
+        Err(refused) => ran(refused.details.get("ran")) == Some(true),
+    }
 }
 
 fn broken() -> Refused {
@@ -243,6 +300,14 @@ impl Desk {
 impl Became {
     const fn new(word: &'static str) -> Self {
         Self { word, stays: None }
+    }
+
+    fn of_work_that_ran() -> Self {
+        let why = "this job ran the same work for another letter, and it has not succeeded; nothing was run for this one";
+        Self {
+            word: "were left: the same work ran for another letter, and did not succeed",
+            stays: Some(why.into()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::gate::Gate;
 use crate::label::{Description, Label};
 use crate::operate::{Operator, Refused};
 use http::StatusCode;
+use semel::Key;
 use semel::clock::Time;
 use semel::protocol::{Record, State};
 use serde_json::Value;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 pub(crate) enum Foreseen {
     /// Its work would run.
     Runs,
+    /// Its work would run for another letter of the same job.
+    RunsBefore,
     /// Its work has succeeded since: the letter would be closed, and nothing run.
     Closes,
     /// Whether its work took effect is unknown: it would run only if it may run again.
@@ -39,6 +42,8 @@ pub(crate) enum Foreseen {
 #[derive(Clone, Debug)]
 pub(crate) struct Foretold {
     pub(crate) foreseen: Foreseen,
+    /// The key that its work runs under, unless the letter cannot be read.
+    pub(crate) work: Option<Key>,
     /// What its work is about, in a short line; empty when nobody can say.
     pub(crate) about: String,
 }
@@ -58,8 +63,11 @@ pub(crate) async fn foresee(
         Ok(read) => read,
         Err(refused) => {
             let foreseen = Foreseen::of_refusal(refused)?;
-            let about = String::new();
-            return Ok(Foretold { foreseen, about });
+            return Ok(Foretold {
+                foreseen,
+                work: None,
+                about: String::new(),
+            });
         }
     };
     let about = about(&redrive, record.as_ref());
@@ -68,7 +76,11 @@ pub(crate) async fn foresee(
         Ok(Plan::Run) => Foreseen::of_record(record.as_ref(), now),
         Err(refused) => Foreseen::of_refusal(refused)?,
     };
-    Ok(Foretold { foreseen, about })
+    Ok(Foretold {
+        foreseen,
+        work: Some(redrive.identity.key),
+        about,
+    })
 }
 
 async fn read(
@@ -129,6 +141,9 @@ impl Foreseen {
     pub(crate) const fn says(self) -> &'static str {
         match self {
             Self::Runs => "would run",
+            Self::RunsBefore => {
+                "would not run themselves: they are of the same work as another letter, and closed if that one succeeds"
+            }
             Self::Closes => "would only be closed: their work has succeeded since, nothing runs",
             Self::NeedsRunAgain => {
                 "would be refused without \u{201c}run again\u{201d}: their record is gone, or they were redriven before, so \

@@ -327,6 +327,56 @@ async fn what_runs_is_neither_discarded_nor_an_end_of_the_job() {
     assert!(bed.letters().await.is_empty());
 }
 
+/// Two letters of one work: it was parked, resolved as failed, and delivered again. Both are tried out.
+async fn twice_kept() -> (PageBed, String) {
+    let bed = PageBed::with(|settings| settings.routes[0].in_doubt = InDoubt::Park).await;
+    bed.task_heard("t1", "A-1", 500).await.is(200);
+    let resolve = format!("/records/{}/resolve", bed.key().await);
+    let failed = Ask::post(&resolve).body(r#"{"as":"failed"}"#);
+    failed.send(bed.admin).await.is(200);
+    assert_eq!(bed.task("t1", "A-1").await.status, 200);
+    let letters = bed.letters().await;
+    let [one, other] = [0, 1].map(|nth: usize| letters[nth].id.to_string());
+    let tried = tried(&bed, &[("letter", &one), ("letter", &other)]).await;
+    let page = bed.look(&tried).await;
+    for told in ["<b>1</b> would run.", "<b>1</b> would not run themselves"] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    (bed, tried)
+}
+
+#[tokio::test]
+async fn two_letters_of_one_work_run_it_once() {
+    let (bed, tried) = twice_kept().await;
+    let runs = bed.handler.count();
+    bed.handler.says(500);
+    let fields = [("reason", "fixed"), ("per_second", "1000")];
+    let page = does(&bed, &tried, "redrive", &fields).await;
+    for told in [
+        "<b>1</b> ran and did not succeed",
+        "<b>1</b> were left: the same work ran",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert_eq!(bed.handler.count(), runs + 1);
+    let key = bed.key().await;
+    assert_eq!(bed.state(&key).await, Some(State::Parked));
+    assert_eq!(bed.letters().await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_ran_for_one_letter_closes_the_others() {
+    let (bed, tried) = twice_kept().await;
+    let runs = bed.handler.count();
+    let fields = [("reason", "fixed"), ("per_second", "1000")];
+    let page = does(&bed, &tried, "redrive", &fields).await;
+    for told in ["<b>1</b> ran and succeeded", "<b>1</b> were only closed"] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert_eq!(bed.handler.count(), runs + 1);
+    assert!(bed.letters().await.is_empty());
+}
+
 #[tokio::test]
 async fn a_dry_run_names_the_first_letters_and_counts_the_rest() {
     let bed = PageBed::new().await;
