@@ -235,8 +235,11 @@ async fn told(
     let refused = if let Disposition::Store(error) = disposition {
         Refused::from(error.clone())
     } else {
-        let key = key.to_string();
-        stays(disposition).with("status", status).with("key", key)
+        // When that cannot be asked, it stays as far as is known here.
+        let is_open = !matches!(gate.letters.get(id).await, Ok(None));
+        stays(disposition, is_open)
+            .with("status", status)
+            .with("key", key.to_string())
     };
     let refused = match promise {
         Some(promise) => refused.with("promise", promise),

@@ -10,23 +10,35 @@ use serde_json::{Value, json};
 // === impl Operator ===
 
 impl Operator {
-    /// Ends the incarnation of a key, and discards its letters: also those that are left of a record that is gone.
+    /// Ends the incarnation of a key, and discards its letters: also those that are left of a record that is gone, and
+    /// what is recorded of letters that ran under a key of their own.
     ///
     /// # Errors
-    /// When it is running, there is neither record nor letter, or those of the store. What was done by then is done, and a
-    /// retry does the rest.
+    /// When it is running, or a letter's work is, there is neither record nor letter, or those of the store. What was done
+    /// by then is done, and a retry does the rest.
     pub async fn forget_with_letters(&self, key: &Key) -> Result<Value, Refused> {
-        let forgotten = match self.forget(key).await {
-            Err(refused) if refused.status != StatusCode::NOT_FOUND => return Err(refused),
-            forgotten => forgotten,
-        };
+        let letters = self.all_letters_of(key).await?;
+        self.not_running(key).await?;
+        for head in &letters {
+            self.not_running(&head.work_key()).await?;
+        }
         let mut discarded = Vec::new();
-        for head in self.all_letters_of(key).await? {
+        // Before the record: once that is gone, a new delivery may run, and be kept as the same letter.
+        for head in &letters {
             if self.close(&head.id, head.key, head.reason).await? == Marked::Applied {
                 discarded.push(Value::from(head.id.to_string()));
             }
         }
-        let mut told = match forgotten {
+        for own in letters.iter().map(LetterHead::work_key) {
+            if own != *key
+                && let Err(refused) = self.forget(&own).await
+                && !was_absent(&refused)
+            {
+                return Err(refused);
+            }
+        }
+        let mut told = match self.forget(key).await {
+            Err(refused) if !was_absent(&refused) => return Err(refused),
             Err(refused) if discarded.is_empty() => return Err(refused),
             Err(_) => json!({
                 "act": "forget", "key": key.to_string(), "before": "absent", "after": "absent",
@@ -50,4 +62,8 @@ impl Operator {
             }
         }
     }
+}
+
+fn was_absent(refused: &Refused) -> bool {
+    refused.status == StatusCode::NOT_FOUND
 }

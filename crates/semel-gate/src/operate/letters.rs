@@ -81,7 +81,7 @@ impl Operator {
     /// When there is none, its work is running, or those of the store.
     pub async fn discard(&self, id: &str) -> Result<Value, Refused> {
         let letter = self.find(id).await?;
-        self.not_running(&letter).await?;
+        self.not_running(&letter.work_key()).await?;
         let key = letter.key.map(|key| key.to_string());
         match self.close(&letter.id, letter.key, letter.reason).await? {
             Marked::Applied => Ok(json!({
@@ -119,14 +119,15 @@ impl Operator {
     }
 
     /// What runs may yet succeed, or fail and be kept again: who discards it now does not know what they throw away.
-    async fn not_running(&self, letter: &Letter) -> Result<(), Refused> {
-        let record = self.store().look(&letter.work_key()).await?;
+    pub(super) async fn not_running(&self, work: &Key) -> Result<(), Refused> {
+        let record = self.store().look(work).await?;
         let now = self.audit().now();
         match record {
             Some(record) if record.state == State::Running && record.lease_until > now => {
                 Err(Refused::conflict(
                     "its work is running",
-                    "wait for its end, then look again; nothing was done, the letter stays",
+                    "wait for its end, then look again, or release it first (`semel records release`); nothing was done, the \
+                     letter stays",
                 )
                 .with("outcome", "running"))
             }

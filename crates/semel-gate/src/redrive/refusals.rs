@@ -64,8 +64,8 @@ pub(super) fn unknown(letter: &Letter, key: &Key) -> Refused {
     .with("key", key.to_string())
 }
 
-/// Why a letter stays.
-pub(super) fn stays(disposition: &Disposition) -> Refused {
+/// Why a letter is not closed by its redrive; somebody may have discarded it meanwhile.
+pub(super) fn stays(disposition: &Disposition, is_open: bool) -> Refused {
     const FIND_OUT: &str =
         "find out, then resolve its record (`semel records resolve`) or redrive it again";
     let (error, what_to_do) = match disposition {
@@ -127,5 +127,10 @@ pub(super) fn stays(disposition: &Disposition) -> Refused {
         Some(_) | None => what_to_do.to_owned(),
     };
     let status = status.map_or_else(String::new, |status| format!(" (status {status})"));
-    Refused::conflict(format!("{error}{status}; the letter stays"), what_to_do)
+    let letter = if is_open {
+        "the letter stays"
+    } else {
+        "the letter was discarded meanwhile"
+    };
+    Refused::conflict(format!("{error}{status}; {letter}"), what_to_do)
 }

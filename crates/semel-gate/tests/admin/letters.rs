@@ -172,6 +172,7 @@ async fn what_runs_is_not_forgotten_and_keeps_its_letters() {
     let bed = strict().await;
     bed.handler.says(500);
     bed.task("t1").await.is(200);
+    bed.handler.arrived().await;
     let (id, key) = (bed.letter().await, bed.key().await);
     let redriven = bed.hold_redrive(&id).await;
     let said = bed

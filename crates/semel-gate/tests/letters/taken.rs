@@ -2,6 +2,8 @@
 
 use super::{Aging, GONE};
 use crate::support::prelude::*;
+use semel::letter::{Mark, Marked};
+use semel::store::Letters;
 
 fn other() -> Ask {
     Sender::Task.sends("t1", "other payload")
@@ -18,12 +20,63 @@ async fn freed() -> (Aging, String) {
 async fn mismatched() -> (Aging, String) {
     let bed = Aging::route(|route| route.undone_statuses = vec![503..=503]).await;
     bed.ask(super::task()).await.is(200);
+    bed.handler.arrived().await;
     bed.ask(other()).await.is(200);
     let id = bed.letter().await;
     assert_eq!(bed.letters().await[0].reason, Reason::Mismatched);
     assert_eq!(bed.listed().await[0]["record"], "not run");
     assert_eq!(bed.runs(), 1);
     (bed, id)
+}
+
+fn forget_all(key: impl std::fmt::Display) -> String {
+    format!("/records/{key}/forget?letters=true")
+}
+
+#[tokio::test]
+async fn its_key_is_not_forgotten_with_it_while_it_is_redriven() {
+    let (bed, id) = mismatched().await;
+    let key = bed.letters().await[0].key.unwrap();
+    let own = bed.letters().await[0].work_key();
+    let redriven = bed.hold_redrive(&id).await;
+    let said = bed.act(&forget_all(key)).await;
+    said.refused(409, "its work is running");
+    assert_eq!(bed.letter().await, id);
+    assert_eq!(bed.show_record(key).await.status, 200, "nothing was done");
+    bed.handler.go();
+    redriven.await.unwrap().is(200);
+    assert_eq!(bed.show_record(own).await.status, 200);
+}
+
+#[tokio::test]
+async fn its_own_record_is_forgotten_with_its_key() {
+    let (bed, id) = mismatched().await;
+    let key = bed.letters().await[0].key.unwrap();
+    let own = bed.letters().await[0].work_key();
+    bed.handler.says(500);
+    bed.redrive(&id).await.refused(409, "the letter stays");
+    assert_eq!(bed.show_record(own).await.word("state"), "parked");
+    let said = bed.act(&forget_all(key)).await;
+    said.is(200, &json!({"after": "absent", "letters": [id]}));
+    for gone in [key, own] {
+        assert_eq!(bed.show_record(gone).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn a_redrive_says_that_its_letter_was_discarded_meanwhile() {
+    let (bed, id) = mismatched().await;
+    let letter = bed.letters().await[0].id;
+    bed.handler.will(Act::Hold(Say::new(422, "no")));
+    let ask = Ask::post(&format!("/letters/{id}/redrive"));
+    let redriven = tokio::spawn(ask.send(bed.admin));
+    bed.handler.arrived().await;
+    let closed = bed.store.kept().mark(&letter, Mark::Closed).await;
+    assert_eq!(closed, Ok(Marked::Applied));
+    bed.handler.go();
+    let said = redriven.await.unwrap();
+    assert_eq!(said.status, 409);
+    said.tells("the letter was discarded meanwhile");
 }
 
 #[tokio::test]
