@@ -56,8 +56,8 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
         );
         naming::name(namespace, &route.settings, &request, &delivery, room).ok()
     };
-    let today = letter.reason.is_of_own_key().then(today).flatten();
-    let (today, description) = today.unzip();
+    let (today, description) = today().unzip();
+    let today = today.filter(|_| letter.reason.is_of_own_key());
     let identity = Identity {
         key: letter.work_key(),
         fingerprint: Fingerprint::of(request.body()),

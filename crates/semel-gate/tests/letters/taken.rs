@@ -49,6 +49,22 @@ async fn its_key_is_not_forgotten_with_it_while_it_is_redriven() {
 }
 
 #[tokio::test]
+async fn the_record_of_its_redrive_says_what_it_is_about() {
+    let bed = Aging::route(|route| keyed_by(route, "/order_id")).await;
+    for (name, cents) in [("t1", 5), ("t2", 6)] {
+        let payload = json!({"order_id": "A-1", "cents": cents}).to_string();
+        let ask = Sender::Task.sends(name, &payload);
+        let ask = ask.header("Content-Type", "application/json");
+        bed.ask(ask).await.is(200);
+    }
+    let (id, own) = (bed.letter().await, bed.letters().await[0].work_key());
+    bed.redrive(&id).await.is(200, &json!({"closed": true}));
+    let shown = bed.show_record(own).await;
+    let parts = &shown.json["label"]["parts"];
+    assert_eq!(parts["order_id"], "A-1", "{shown:?}");
+}
+
+#[tokio::test]
 async fn its_own_record_is_forgotten_with_its_key() {
     let (bed, id) = mismatched().await;
     let key = bed.letters().await[0].key.unwrap();
