@@ -1,6 +1,7 @@
 //! Acts on many letters: tried out first, then done at a given pace, with progress that can be watched and stopped. A job
 //! lives in this process: it outlasts the page that began it, not the gate.
 
+mod became;
 mod run;
 mod works;
 
