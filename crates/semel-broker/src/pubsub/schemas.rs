@@ -13,13 +13,21 @@ use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use prost::Message;
-use revisions::{Revision, compiled, incompatible, revision_id, split_revision};
+use revisions::{Revision, revision_id, split_revision};
 use std::collections::HashSet;
 use std::sync::Arc;
 use tonic::Status;
 
 /// As many as production keeps of one schema.
 const REVISIONS_MAX: usize = 20;
+
+/// Definitions are compiled and compared where nothing waits for them.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
+}
 
 // === impl Registry ===
 
@@ -33,19 +41,23 @@ impl Registry {
         // Whatever name is inside: the id alone says it, in the parent's project.
         schema.name = format!("{}/schemas/{}", request.parent, request.schema_id);
         names::check("schema_id", &schema.name, "schemas")?;
+        let is_there = |name: &str| match self.names().schemas.contains_key(name) {
+            true => Err(already_exists(name)),
+            false => Ok(()),
+        };
+        is_there(&schema.name)?;
+        let revision = aside(move || Revision::compiled(schema)).await?;
         let _alone = self.topology.write().await;
-        if self.names().schemas.contains_key(&schema.name) {
-            return Err(already_exists(&schema.name));
-        }
-        self.add_revision(SchemaRevisions::default(), schema).await
+        is_there(&revision.schema.name)?;
+        self.add_revision(SchemaRevisions::default(), revision)
+            .await
     }
 
     pub(super) async fn commit_schema(
         self: Arc<Self>,
         request: wire::CommitSchemaRequest,
     ) -> Result<wire::Schema, Status> {
-        let _alone = self.topology.write().await;
-        let there = self.schema(&request.name)?;
+        let mut there = self.schema(&request.name)?;
         let wanted = request.schema.unwrap_or_default();
         if !wanted.name.is_empty() && wanted.name != request.name {
             return Err(invalid(
@@ -63,13 +75,18 @@ impl Registry {
             name: request.name,
             ..wanted
         };
-        let definition = compiled(&schema)?;
-        for kept in there.revisions.iter().rev() {
-            let compatible = definition.compatible_with(&kept.definition);
-            let id = &kept.schema.revision_id;
-            compatible.map_err(|why| incompatible(&schema.name, id, &why))?;
+        let mut revision = aside(move || Revision::compiled(schema)).await?;
+        loop {
+            let kept = Arc::clone(&there);
+            revision = aside(move || kept.fitting(revision)).await?;
+            let _alone = self.topology.write().await;
+            let now = self.schema(&revision.schema.name)?;
+            // What changed meanwhile is compared again.
+            if Arc::ptr_eq(&now, &there) {
+                return self.add_revision((*there).clone(), revision).await;
+            }
+            there = now;
         }
-        self.add_revision((*there).clone(), schema).await
     }
 
     /// An older revision becomes the newest, under a new id. It is compatible with all that are kept: they were with it.
@@ -77,30 +94,32 @@ impl Registry {
         self: Arc<Self>,
         request: wire::RollbackSchemaRequest,
     ) -> Result<wire::Schema, Status> {
+        let (name, id) = (&request.name, &request.revision_id);
+        let schema = self.schema(name)?.find(name, id)?.schema.clone();
+        let revision = aside(move || Revision::compiled(schema)).await?;
         let _alone = self.topology.write().await;
-        let there = self.schema(&request.name)?;
-        let old = there.find(&request.name, &request.revision_id)?;
-        self.add_revision((*there).clone(), old.schema.clone())
-            .await
+        let there = self.schema(name)?;
+        there.find(name, id)?;
+        self.add_revision((*there).clone(), revision).await
     }
 
     /// Writes one revision more; the caller holds the topology lock.
     async fn add_revision(
         &self,
         there: SchemaRevisions,
-        mut schema: wire::Schema,
+        mut revision: Revision,
     ) -> Result<wire::Schema, Status> {
         if there.revisions.len() >= REVISIONS_MAX {
             return Err(Status::failed_precondition(format!(
                 "The schema has {REVISIONS_MAX} revisions: delete one first."
             )));
         }
-        let definition = compiled(&schema)?;
         let mut batch = Batch::default();
-        schema.revision_id = revision_id(&schema, self.number(&mut batch));
+        let schema = &mut revision.schema;
+        schema.revision_id = revision_id(schema, self.number(&mut batch));
         schema.revision_create_time = Some(self.context.clock.now().timestamp());
         let shown = schema.clone();
-        let there = there.with(Revision { schema, definition });
+        let there = there.with(revision);
         self.put_schema(&shown.name, there, batch).await?;
         Ok(shown)
     }

@@ -50,6 +50,17 @@ impl SchemaRevisions {
         Some(Self { revisions, order })
     }
 
+    /// Gives back what fits all revisions.
+    pub(super) fn fitting(&self, revision: Revision) -> Result<Revision, Status> {
+        let name = &revision.schema.name;
+        for kept in self.revisions.iter().rev() {
+            let compatible = revision.definition.compatible_with(&kept.definition);
+            let id = &kept.schema.revision_id;
+            compatible.map_err(|why| incompatible(name, id, &why))?;
+        }
+        Ok(revision)
+    }
+
     /// With one more, which is the newest.
     pub(super) fn with(mut self, revision: Revision) -> Self {
         self.order.push(revision.schema.revision_id.clone());
@@ -145,6 +156,15 @@ impl SchemaRevisions {
     }
 }
 
+// === impl Revision ===
+
+impl Revision {
+    pub(super) fn compiled(schema: wire::Schema) -> Result<Self, Status> {
+        let definition = compiled(&schema)?;
+        Ok(Self { schema, definition })
+    }
+}
+
 fn bounds(settings: &mut wire::SchemaSettings) -> [&mut String; 2] {
     [
         &mut settings.first_revision_id,
@@ -184,7 +204,7 @@ pub(in crate::pubsub) fn bad_message(why: &str) -> Status {
 }
 
 /// In the words of production.
-pub(super) fn incompatible(schema: &str, previous: &str, why: &str) -> Status {
+fn incompatible(schema: &str, previous: &str, why: &str) -> Status {
     Status::invalid_argument(format!(
         "Compatibility checking failed to commit a schema revision for (schema=\"{schema}\"). \
          (reason=\"Revision is incompatible with previous revision: {previous}. Failed with error: {why}\"). \

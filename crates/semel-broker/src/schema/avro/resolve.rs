@@ -1,17 +1,35 @@
 //! Whether what one definition writes can be read by another: Avro's schema resolution, without any data.
 
 use super::{AvroSchema, DEPTH_MAX, Field, Name, Type, TypeId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::mem;
+
+/// How often types, fields and symbols may be looked at: no definition that anybody wrote comes near.
+const COMPARISONS_MAX: usize = 1_000_000;
+
+/// A reason this long does not get longer by the places it was found at.
+const WHY_BYTES_MAX: usize = 1000;
 
 /// Two definitions, and what is known of their types: a schema may hold itself.
 #[derive(Debug)]
 struct Pair<'a> {
     reader: &'a AvroSchema,
     writer: &'a AvroSchema,
-    known: HashMap<(TypeId, TypeId), Result<(), String>>,
-    /// What was taken to fit, the latest last.
+    known: HashMap<(TypeId, TypeId), Known>,
+    /// What was taken to fit and is not settled, the latest last.
     fitting: Vec<(TypeId, TypeId)>,
+    /// The first place in `fitting` that the present comparison relies on.
+    relies_on: usize,
     depth: usize,
+    comparisons_left: usize,
+}
+
+#[derive(Debug)]
+enum Known {
+    /// It does not fit, whatever else does; or it fits, and relies on nothing that is still looked at.
+    Settled(Result<(), String>),
+    /// It fits if what is at this place of `fitting` does.
+    Taken(usize),
 }
 
 /// Whether every value that `writer` describes can be read by `reader`; else what cannot.
@@ -21,9 +39,23 @@ pub(in super::super) fn check(reader: &AvroSchema, writer: &AvroSchema) -> Resul
         writer,
         known: HashMap::new(),
         fitting: Vec::new(),
+        relies_on: usize::MAX,
         depth: 0,
+        comparisons_left: COMPARISONS_MAX,
     };
-    pair.check(reader.root, writer.root)
+    let checked = pair.check(reader.root, writer.root);
+    // What it was given up at is said, not what a union made of it.
+    match pair.comparisons_left {
+        0 => Err(too_many()),
+        _ => checked,
+    }
+}
+
+fn too_many() -> String {
+    format!(
+        "comparing them takes more than {COMPARISONS_MAX} steps: use fewer branches in unions, or \
+         smaller records"
+    )
 }
 
 // === impl Pair ===
@@ -31,26 +63,56 @@ pub(in super::super) fn check(reader: &AvroSchema, writer: &AvroSchema) -> Resul
 impl Pair<'_> {
     /// While it is looked at, it is taken to fit: a type that holds itself comes back to itself.
     fn check(&mut self, reader: TypeId, writer: TypeId) -> Result<(), String> {
-        if let Some(known) = self.known.get(&(reader, writer)) {
-            return known.clone();
+        self.count(1)?;
+        match self.known.get(&(reader, writer)) {
+            Some(Known::Settled(known)) => return known.clone(),
+            Some(Known::Taken(place)) => {
+                self.relies_on = self.relies_on.min(*place);
+                return Ok(());
+            }
+            None => {}
         }
         if self.depth > DEPTH_MAX {
             return Err(format!("it is nested deeper than {DEPTH_MAX}"));
         }
-        let fitting = self.fitting.len();
+        let place = self.fitting.len();
         self.fitting.push((reader, writer));
-        self.known.insert((reader, writer), Ok(()));
+        self.known.insert((reader, writer), Known::Taken(place));
+        let outer = mem::replace(&mut self.relies_on, usize::MAX);
         self.depth += 1;
         let checked = self.compare(reader, writer);
         self.depth -= 1;
-        if checked.is_err() {
-            // What fitted only because this did is looked at anew.
-            for pair in self.fitting.drain(fitting..) {
-                self.known.remove(&pair);
+        let relies_on = mem::replace(&mut self.relies_on, outer);
+        match &checked {
+            Ok(()) if relies_on < place => {
+                self.relies_on = outer.min(relies_on);
+                let taken = Known::Taken(relies_on);
+                self.known.insert((reader, writer), taken);
             }
-            self.known.insert((reader, writer), checked.clone());
+            Ok(()) => {
+                for pair in self.fitting.drain(place..) {
+                    self.known.insert(pair, Known::Settled(Ok(())));
+                }
+            }
+            Err(why) => {
+                // What fitted only because this did is looked at anew.
+                for pair in self.fitting.drain(place..) {
+                    self.known.remove(&pair);
+                }
+                let settled = Known::Settled(Err(why.clone()));
+                self.known.insert((reader, writer), settled);
+            }
         }
         checked
+    }
+
+    /// Once there were too many, everything fails.
+    fn count(&mut self, comparisons: usize) -> Result<(), String> {
+        self.comparisons_left = self.comparisons_left.saturating_sub(comparisons);
+        match self.comparisons_left {
+            0 => Err(too_many()),
+            _ => Ok(()),
+        }
     }
 
     fn compare(&mut self, reader_id: TypeId, writer_id: TypeId) -> Result<(), String> {
@@ -96,6 +158,8 @@ impl Pair<'_> {
                     ..
                 },
             ) if name.reads(written) => {
+                self.count(symbols.len() + written_symbols.len())?;
+                let symbols: HashSet<_> = symbols.iter().collect();
                 let mut written_symbols = written_symbols.iter();
                 match written_symbols.find(|symbol| !symbols.contains(symbol)) {
                     Some(symbol) if !has_default => {
@@ -126,18 +190,26 @@ impl Pair<'_> {
         fields: &[Field],
         written: &[Field],
     ) -> Result<(), String> {
+        self.count(written.len())?;
+        let places = written.iter().enumerate();
+        let places: HashMap<_, _> = places.map(|(place, it)| (&it.name, place)).collect();
         for field in fields {
-            let mut written = written.iter();
-            let found =
-                written.find(|it| it.name == field.name || field.aliases.contains(&it.name));
-            let place = format!("{}.{}", name.full, field.name);
+            self.count(field.aliases.len())?;
+            let names = field.aliases.iter().chain([&field.name]);
+            let place = names.filter_map(|name| places.get(name)).min();
+            let found = place.and_then(|place| written.get(*place));
+            let place = || format!("{}.{}", name.full, field.name);
             match found {
                 Some(written) => {
                     let checked = self.check(field.kind, written.kind);
-                    checked.map_err(|why| format!("{place}: {why}"))?;
+                    checked.map_err(|why| match why.len() {
+                        0..WHY_BYTES_MAX => format!("{}: {why}", place()),
+                        _ => why,
+                    })?;
                 }
                 None if field.has_default => {}
                 None => {
+                    let place = place();
                     return Err(format!(
                         "{place} has no default and is not in every revision"
                     ));
@@ -153,8 +225,11 @@ impl Pair<'_> {
 impl Name {
     /// Namespaces do not count, except in aliases.
     fn reads(&self, written: &Self) -> bool {
-        let short = |name: &str| name.rsplit('.').next().map(str::to_owned);
-        short(&self.full) == short(&written.full) || self.aliases.contains(&written.full)
+        self.short() == written.short() || self.aliases.contains(&written.full)
+    }
+
+    fn short(&self) -> Option<&str> {
+        self.full.rsplit('.').next()
     }
 }
 

@@ -133,3 +133,73 @@ fn long_chains_of_types_are_compared_too() {
     let messages = proto(&format!("M0 m = 1; {messages} message M5000 {{}}"));
     checked(Type::ProtocolBuffer, &messages, &messages).unwrap();
 }
+
+/// A union of records that all hold one of two thousand fields, and one more field of this type.
+fn sharing(kind: &str) -> String {
+    let fields: Vec<_> = (0..2000)
+        .map(|n| format!(r#"{{"name":"f{n}","type":"int"}}"#))
+        .collect();
+    let shared = format!(
+        r#"{{"type":"record","name":"Shared","fields":[{}]}}"#,
+        fields.join(",")
+    );
+    let branches = (0..100).map(|n| {
+        let shared = if n == 0 { &shared } else { "\"Shared\"" };
+        // All have one short name, so that each is compared with each.
+        format!(
+            r#"{{"type":"record","name":"n{n}.R","fields":[{{"name":"s","type":{shared}}},{{"name":"t","type":"{kind}"}}]}}"#
+        )
+    });
+    let branches: Vec<_> = branches.collect();
+    format!("[{}]", branches.join(",")).replace("\"Shared\"", "\"all.Shared\"")
+}
+
+#[test]
+fn what_branches_share_is_compared_once() {
+    let why = checked(Type::Avro, &sharing("string"), &sharing("int")).unwrap_err();
+    assert!(why.contains("is none of the union"), "{why}");
+    let (text, bytes) = (sharing("string"), sharing("bytes"));
+    checked(Type::Avro, &text, &bytes).unwrap();
+}
+
+#[test]
+fn a_comparison_that_takes_too_long_is_given_up() {
+    // The first branch that fits is the last, so each of one is compared with each of the other.
+    let union = |first: &str, last: &str| {
+        let branches = (0..1200).map(|n| {
+            let kind = if n == 1199 { last } else { first };
+            format!(
+                r#"{{"type":"record","name":"n{n}.R","fields":[{{"name":"a","type":"{kind}"}}]}}"#
+            )
+        });
+        let branches: Vec<_> = branches.collect();
+        format!("[{}]", branches.join(","))
+    };
+    let why = checked(Type::Avro, &union("string", "int"), &union("int", "int")).unwrap_err();
+    assert!(why.contains("takes more than 1000000 steps"), "{why}");
+}
+
+#[test]
+fn what_holds_itself_is_not_taken_to_fit_by_a_part_that_fails() {
+    // A holds B, which holds A again and fits only as long as A does.
+    let of = |last: &str| {
+        format!(
+            r#"{{"type":"record","name":"A","fields":[
+                {{"name":"b","type":{{"type":"record","name":"B","fields":[{{"name":"a","type":["null","A"]}}]}}}},
+                {{"name":"c","type":["null",{{"type":"record","name":"C","fields":[{{"name":"b","type":"B"}}]}}]}},
+                {{"name":"z","type":"{last}"}}
+            ]}}"#
+        )
+    };
+    checked(Type::Avro, &of("int"), &of("int")).unwrap();
+    assert!(checked(Type::Avro, &of("int"), &of("string")).is_err());
+    // The union has another branch: what its first one left behind must not count.
+    let either = |last: &str| {
+        format!(
+            r#"[{},{{"type":"record","name":"D","fields":[{{"name":"b","type":"B"}}]}}]"#,
+            of(last)
+        )
+    };
+    checked(Type::Avro, &either("int"), &either("int")).unwrap();
+    assert!(checked(Type::Avro, &either("int"), &either("string")).is_err());
+}
