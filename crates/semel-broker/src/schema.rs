@@ -14,6 +14,8 @@ const DEFINITION_BYTES_MAX: usize = 300 * 1024;
 pub(crate) enum Definition {
     Avro(avro::AvroSchema),
     Protobuf(prost_reflect::MessageDescriptor),
+    /// Another build took it, and this one cannot read it: nothing fits it, for this reason.
+    Unreadable(String),
 }
 
 // === impl Definition ===
@@ -48,6 +50,7 @@ impl Definition {
                 avro::resolve::check(old, new)
             }
             (Self::Protobuf(new), Self::Protobuf(old)) => protobuf::resolve::check(new, old),
+            (Self::Unreadable(why), _) | (_, Self::Unreadable(why)) => Err(why.clone()),
             (Self::Avro(_), Self::Protobuf(_)) | (Self::Protobuf(_), Self::Avro(_)) => {
                 Err("the one is Avro, the other Protocol Buffers".into())
             }
@@ -61,6 +64,7 @@ impl Definition {
             (Self::Avro(schema), Encoding::Binary) => avro::binary::check(schema, data),
             (Self::Protobuf(message), Encoding::Json) => protobuf::check_json(message, data),
             (Self::Protobuf(message), Encoding::Binary) => protobuf::check_binary(message, data),
+            (Self::Unreadable(why), _) => Err(why.clone()),
             (Self::Avro(_) | Self::Protobuf(_), Encoding::Unspecified) => {
                 Err("the encoding is JSON or BINARY".into())
             }

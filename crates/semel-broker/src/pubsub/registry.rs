@@ -198,7 +198,7 @@ impl ResourceMaps {
 
     fn read_schemas(&mut self, context: &Context) -> Result<(), StorageError> {
         for row in context.storage.rows(Table::Schemas, b"") {
-            let schema = schemas::kept(row?.value)?;
+            let schema = schemas::kept(row?)?;
             let name = schema.last().schema.name.clone();
             self.schemas.insert(name, Arc::new(schema));
         }

@@ -6,11 +6,12 @@ use crate::admin::Service;
 use crate::context::Context;
 use crate::history::HistoryFilter;
 use crate::proto::pubsub as wire;
-use crate::storage::{Storage, Table};
+use crate::storage::{Batch, Storage, Table};
 use prost::Message;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tonic::Status;
 
 const TOPIC: &str = "projects/p/topics/orders";
 const SUBSCRIPTION: &str = "projects/p/subscriptions/billing";
@@ -47,10 +48,14 @@ impl TestPubSub {
     }
 
     async fn call(&self, method: &str, request: Value) -> Value {
+        self.try_call(method, request).await.unwrap()
+    }
+
+    async fn try_call(&self, method: &str, request: Value) -> Result<Value, Status> {
         let methods = self.pubsub.methods();
         let mut methods = methods.iter();
         let methods = methods.find(|it| it.unary.iter().any(|it| it.descriptor.name() == method));
-        methods.unwrap().call(method, request).await.unwrap()
+        methods.unwrap().call(method, request).await
     }
 
     fn registry(&self) -> Arc<Registry> {
@@ -61,6 +66,15 @@ impl TestPubSub {
         let messages = vec![json!({ "data": "eA==" }); count];
         let request = json!({ "topic": TOPIC, "messages": messages });
         self.call("Publish", request).await;
+    }
+
+    /// The message of the refusal, if it is one.
+    async fn publish_data(&self, data: &str) -> Result<(), String> {
+        let request = json!({ "topic": TOPIC, "messages": [{ "data": data }] });
+        let published = self.try_call("Publish", request).await;
+        published
+            .map(drop)
+            .map_err(|status| status.message().to_owned())
     }
 
     async fn pull(&self) -> usize {
@@ -177,4 +191,35 @@ async fn a_delivery_is_over_when_its_backlog_is() {
         }
         assert!(test.is_over(), "{end}");
     }
+}
+
+#[tokio::test]
+async fn a_revision_that_this_build_refuses_is_named_where_it_is_needed() {
+    let name = "projects/p/schemas/state";
+    let revision = |id: &str, definition: &str| wire::Schema {
+        name: name.into(),
+        r#type: wire::schema::Type::Avro.into(),
+        definition: definition.into(),
+        revision_id: id.into(),
+        ..wire::Schema::default()
+    };
+    let stored = wire::StoredSchema {
+        revisions: vec![revision("0a", "\"later\""), revision("0b", "\"int\"")],
+        order: vec!["0a".into(), "0b".into()],
+    };
+    let storage = Storage::in_memory();
+    let mut batch = Batch::default();
+    batch.put(Table::Schemas, name.as_bytes(), stored.encode_to_vec());
+    storage.commit(batch).await.unwrap();
+    let settings = json!({ "schema": name, "encoding": "JSON" });
+    let topic = json!({ "name": TOPIC, "schemaSettings": settings });
+    let test = TestPubSub::with_topic(storage, topic).await;
+    test.publish_data("MQ==").await.unwrap();
+    let refused = test.publish_data("eA==").await.unwrap_err();
+    let why = "this build cannot read revision 0a (no type is called later): delete it";
+    assert!(refused.contains(why), "{refused}");
+    let gone = json!({ "name": format!("{name}@0a") });
+    test.call("DeleteSchemaRevision", gone).await;
+    let refused = test.publish_data("eA==").await.unwrap_err();
+    assert!(!refused.contains("this build"), "{refused}");
 }

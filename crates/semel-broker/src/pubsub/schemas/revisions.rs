@@ -6,7 +6,7 @@ use crate::pubsub::errors::{bad_argument, invalid, not_found};
 use crate::pubsub::names::DELETED_REVISION;
 use crate::pubsub::rows;
 use crate::schema::Definition;
-use crate::storage::StorageError;
+use crate::storage::{Row, StorageError};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tonic::Status;
@@ -33,12 +33,9 @@ pub(in crate::pubsub) struct Revision {
 
 impl SchemaRevisions {
     fn kept(kept: wire::StoredSchema) -> Option<Self> {
-        let revision = |schema: wire::Schema| {
-            let definition = Definition::compile(&schema).ok()?;
-            Some(Arc::new(Revision { schema, definition }))
-        };
-        let revisions: Option<Vec<_>> = kept.revisions.into_iter().map(revision).collect();
-        let revisions = revisions.filter(|it| !it.is_empty())?;
+        let revisions = kept.revisions.into_iter().map(Revision::kept);
+        let revisions: Vec<_> = revisions.map(Arc::new).collect();
+        revisions.last()?;
         let order = match kept.order.is_empty() {
             // Of a build that did not write it.
             true => revisions
@@ -163,6 +160,17 @@ impl Revision {
         let definition = compiled(&schema)?;
         Ok(Self { schema, definition })
     }
+
+    /// A build may refuse what an earlier one took: that is no reason not to start.
+    fn kept(schema: wire::Schema) -> Self {
+        let definition = Definition::compile(&schema).unwrap_or_else(|why| {
+            Definition::Unreadable(format!(
+                "this build cannot read revision {} ({why}): delete it, or start the build that wrote it",
+                schema.revision_id
+            ))
+        });
+        Self { schema, definition }
+    }
 }
 
 fn bounds(settings: &mut wire::SchemaSettings) -> [&mut String; 2] {
@@ -231,8 +239,11 @@ pub(super) fn shown(schema: &wire::Schema, full: bool) -> wire::Schema {
 }
 
 /// Reads a row of the broker's own.
-pub(in crate::pubsub) fn kept(row: bytes::Bytes) -> Result<SchemaRevisions, StorageError> {
-    let kept = rows::decode::<wire::StoredSchema>(row)?;
-    let error = || StorageError("a schema is damaged".into());
+pub(in crate::pubsub) fn kept(row: Row) -> Result<SchemaRevisions, StorageError> {
+    let kept = rows::decode::<wire::StoredSchema>(row.value)?;
+    let error = || {
+        let name = String::from_utf8_lossy(&row.key);
+        StorageError(format!("the schema {name} is damaged: it has no revision"))
+    };
     SchemaRevisions::kept(kept).ok_or_else(error)
 }
