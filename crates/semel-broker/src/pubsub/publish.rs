@@ -69,7 +69,9 @@ impl Registry {
         let allowed = self.schema(&settings.schema)?.allowed(settings)?;
         let encoding = settings.encoding();
         for message in messages {
-            let mut wrong = String::new();
+            let mut wrong = "no revision of the schema is left between the topic's first and last one; update the \
+                             topic's schema settings"
+                .to_owned();
             let revision = allowed.iter().find(|revision| {
                 let checked = revision.definition.check(&message.data, encoding);
                 checked.map_err(|why| wrong = why).is_ok()

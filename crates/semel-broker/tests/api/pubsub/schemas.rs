@@ -296,6 +296,25 @@ async fn a_neighbour_counts_instead_of_a_bound_that_is_deleted() {
 }
 
 #[tokio::test]
+async fn with_no_revision_left_between_its_bounds_a_topic_says_so() {
+    let broker = Broker::start(&[]).await;
+    ok(create(&broker, "AVRO", FIRST)).await;
+    let schema = json!({ "type": "AVRO", "definition": SECOND });
+    let commit = format!("/v1/{SCHEMA}:commit");
+    let only = ok(broker.post(&commit, json!({ "schema": schema }))).await;
+    let only = id_of(&only);
+    let bounds = json!({ "schema": SCHEMA, "encoding": "JSON", "firstRevisionId": only, "lastRevisionId": only });
+    topic_of(&broker, bounds).await;
+    ok(publish(&broker, OF_SECOND)).await;
+    ok(broker.delete(&format!("/v1/{SCHEMA}@{only}:deleteRevision"))).await;
+    let refused = publish(&broker, OF_SECOND).await.unwrap_err();
+    assert_eq!(refused.status, "INVALID_ARGUMENT");
+    let why = "no revision of the schema is left between the topic's first and last one";
+    assert!(refused.message.contains(why), "{refused:?}");
+    broker.stop().await;
+}
+
+#[tokio::test]
 async fn a_schema_is_made_under_its_id_only_and_no_topic_with_one_that_is_gone() {
     let broker = Broker::start(&[]).await;
     let schema = |name: &str| json!({ "name": name, "type": "AVRO", "definition": FIRST });
