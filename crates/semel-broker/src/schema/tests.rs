@@ -120,6 +120,23 @@ fn a_message_of_empty_values_is_soon_given_up() {
 }
 
 #[test]
+fn a_long_text_does_not_make_room_for_empty_items() {
+    let empty = r#"{"type":"record","name":"Empty","fields":[]}"#;
+    let kind = format!(
+        r#"{{"type":"record","name":"R","fields":[{{"name":"s","type":"bytes"}},{{"name":"a","type":{{"type":"array","items":{empty}}}}}]}}"#
+    );
+    let schema = compiled(Type::Avro, &kind).unwrap();
+    // 100 kB of bytes, then so many items, then the end.
+    let data = |count: &[u8]| [&[0xc0, 0x9a, 0x0c][..], &[0; 100_000], count, &[0]].concat();
+    let (ten_thousand, one_more) = ([0xa0, 0x9c, 0x01], [0xa2, 0x9c, 0x01]);
+    schema
+        .check(&data(&ten_thousand), Encoding::Binary)
+        .unwrap();
+    let why = schema.check(&data(&one_more), Encoding::Binary);
+    assert!(why.unwrap_err().contains("more than 10000 items"));
+}
+
+#[test]
 fn defaults_and_names_are_those_of_the_specification() {
     let field = |line: &str| {
         let text = format!(r#"{{"type":"record","name":"R","fields":[{{"name":"a",{line}}}]}}"#);

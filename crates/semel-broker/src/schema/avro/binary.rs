@@ -5,7 +5,7 @@ use super::{AvroSchema, DEPTH_MAX, Type, TypeId};
 /// A message of nothing but empty values could say that there are any number of them: it may hold so many, and so many
 /// more a byte, for records in records.
 const EMPTY_VALUES_MAX: usize = 10_000;
-const VALUES_PER_BYTE_MAX: usize = 64;
+const VALUES_PER_BYTE_MAX: usize = 16;
 
 /// What is still to be read.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ struct Reader<'a> {
     bytes: &'a [u8],
     /// How many values it may hold yet.
     values: usize,
+    /// How many items of no bytes its arrays may hold yet: however long the rest is, these take time and say nothing.
+    empty_items: usize,
 }
 
 pub(in super::super) fn check(schema: &AvroSchema, data: &[u8]) -> Result<(), String> {
@@ -21,6 +23,7 @@ pub(in super::super) fn check(schema: &AvroSchema, data: &[u8]) -> Result<(), St
         schema,
         bytes: data,
         values: EMPTY_VALUES_MAX + VALUES_PER_BYTE_MAX.saturating_mul(data.len()),
+        empty_items: EMPTY_VALUES_MAX,
     };
     reader.value(schema.root, 0)?;
     match reader.bytes.len() {
@@ -89,7 +92,14 @@ impl Reader<'_> {
                 self.long()?;
             }
             for _ in 0..count.unsigned_abs() {
+                let before = self.bytes.len();
                 item(self)?;
+                if self.bytes.len() == before {
+                    let left = self.empty_items.checked_sub(1);
+                    self.empty_items = left.ok_or_else(|| {
+                        format!("it holds more than {EMPTY_VALUES_MAX} items of no bytes")
+                    })?;
+                }
             }
         }
     }
