@@ -5,13 +5,13 @@ use super::filter;
 use super::names;
 use super::registry::Registry;
 use super::resources::Snapshot;
-use super::{rows, update};
+use super::{rows, update, validate};
 use crate::clock::Time;
 use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
 use prost::Message;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::Status;
@@ -27,6 +27,7 @@ impl Registry {
         request: wire::CreateSnapshotRequest,
     ) -> Result<wire::Snapshot, Status> {
         names::check("name", &request.name, "snapshots")?;
+        validate::check_labels(&request.labels, &HashMap::new())?;
         let _alone = self.topology.write().await;
         let subscription = self.subscription(&request.subscription)?;
         if self.snapshot(&request.name).is_ok() {
@@ -138,6 +139,7 @@ impl Registry {
         let snapshot = self.snapshot(&wanted.name)?;
         let old = snapshot.settings().clone();
         let settings = update::SNAPSHOT.merged(&old, &wanted, request.update_mask.as_ref())?;
+        validate::check_labels(&settings.labels, &old.labels)?;
         if settings.expire_time != old.expire_time {
             self.check_expire_time(&settings)?;
         }

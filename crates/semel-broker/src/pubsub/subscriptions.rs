@@ -9,6 +9,7 @@ use super::validate;
 use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
+use std::collections::HashMap;
 use std::sync::Arc;
 use tonic::Status;
 
@@ -20,6 +21,7 @@ impl Registry {
         mut settings: wire::Subscription,
     ) -> Result<wire::Subscription, Status> {
         names::check("name", &settings.name, "subscriptions")?;
+        validate::check_labels(&settings.labels, &HashMap::new())?;
         validate::complete(&mut settings)?;
         settings.detached = false;
         let _alone = self.topology.write().await;
@@ -83,6 +85,7 @@ impl Registry {
         let old = subscription.state().settings.clone();
         let mask = request.update_mask.as_ref();
         let mut settings = update::SUBSCRIPTION.merged(&old, &wanted, mask)?;
+        validate::check_labels(&settings.labels, &old.labels)?;
         validate::complete(&mut settings)?;
         self.change(&subscription, settings).await
     }

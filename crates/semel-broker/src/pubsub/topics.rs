@@ -9,6 +9,7 @@ use crate::clock::Time;
 use crate::policies::Policies;
 use crate::proto::pubsub as wire;
 use crate::storage::{Batch, Table};
+use std::collections::HashMap;
 use std::sync::Arc;
 use tonic::Status;
 
@@ -20,6 +21,7 @@ impl Registry {
         mut settings: wire::Topic,
     ) -> Result<wire::Topic, Status> {
         names::check("name", &settings.name, "topics")?;
+        validate::check_labels(&settings.labels, &HashMap::new())?;
         validate::complete_topic(&mut settings)?;
         let _alone = self.topology.write().await;
         self.check_schema_settings(&mut settings, None)?;
@@ -73,6 +75,7 @@ impl Registry {
         let topic = self.topic(&wanted.name)?;
         let old = topic.state().settings.clone();
         let mut settings = update::TOPIC.merged(&old, &wanted, request.update_mask.as_ref())?;
+        validate::check_labels(&settings.labels, &old.labels)?;
         validate::complete_topic(&mut settings)?;
         // What was there may have been deleted since: it is looked at only when it changes.
         if settings.schema_settings != old.schema_settings {

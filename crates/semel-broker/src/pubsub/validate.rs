@@ -8,6 +8,7 @@ use crate::clock::{proto_span, span_of};
 use crate::proto::pubsub as wire;
 use prost::Message;
 use prost_types::Duration as ProtoDuration;
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use tonic::Status;
@@ -19,6 +20,9 @@ const ATTRIBUTES_MAX: usize = 100;
 const ATTRIBUTE_KEY_BYTES_MAX: usize = 256;
 const ATTRIBUTE_VALUE_BYTES_MAX: usize = 1024;
 const ORDERING_KEY_BYTES_MAX: usize = 1024;
+
+const LABELS_MAX: usize = 64;
+const LABEL_CHARS_MAX: usize = 63;
 
 const ACK_DEADLINE_SECONDS: RangeInclusive<i32> = 10..=600;
 const ATTEMPTS: RangeInclusive<i32> = 5..=100;
@@ -86,6 +90,47 @@ fn check_message(message: &wire::PubsubMessage) -> Result<(), Status> {
         return Err(invalid("ordering_key", bytes, "it has at most 1024 bytes"));
     }
     Ok(())
+}
+
+/// The rules that all of Google Cloud has for labels; those that a resource has stay as they are.
+pub(super) fn check_labels(
+    labels: &HashMap<String, String>,
+    old: &HashMap<String, String>,
+) -> Result<(), Status> {
+    if labels == old {
+        return Ok(());
+    }
+    if labels.len() > LABELS_MAX {
+        return Err(invalid("labels", labels.len(), "at most 64 are allowed"));
+    }
+    for (key, value) in labels {
+        let shown = key.chars().take(LABEL_CHARS_MAX + 1).collect::<String>();
+        let shown = format!("{shown:?}");
+        let begins = key.chars().next().is_some_and(is_label_letter);
+        if !begins || !is_label_text(key) {
+            let why = "it has 1 to 63 lower-case letters, digits, underscores and dashes, and begins with a letter";
+            return Err(invalid("labels.key", shown, why));
+        }
+        if !is_label_text(value) {
+            let why = "its value has at most 63 lower-case letters, digits, underscores and dashes";
+            return Err(invalid("labels.value", shown, why));
+        }
+    }
+    Ok(())
+}
+
+fn is_label_text(text: &str) -> bool {
+    let is_other = |it: char| it.is_ascii_digit() || it == '_' || it == '-';
+    text.chars().count() <= LABEL_CHARS_MAX
+        && text.chars().all(|it| is_label_letter(it) || is_other(it))
+}
+
+/// Of the letters, digits and marks of other scripts only capitals are refused.
+fn is_label_letter(it: char) -> bool {
+    match it.is_ascii() {
+        true => it.is_ascii_lowercase(),
+        false => !it.is_uppercase() && !it.is_control() && !it.is_whitespace(),
+    }
 }
 
 /// Looks at a topic's settings and fills in the defaults.
@@ -227,5 +272,64 @@ pub(super) fn policy(subscription: &wire::Subscription) -> DeliveryPolicy {
         retention: retention.max(of_topic),
         retry,
         attempts_max: dead_letter.map(|it| u32::try_from(it.max_delivery_attempts).unwrap_or(5)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(key: &str, value: &str) -> Result<(), Status> {
+        check_labels(
+            &[(key.to_owned(), value.to_owned())].into(),
+            &HashMap::new(),
+        )
+    }
+
+    #[test]
+    fn labels_are_what_google_takes() {
+        let (longest, longer) = ("a".repeat(63), "a".repeat(64));
+        for (key, value) in [
+            ("env", "production"),
+            ("a", ""),
+            ("a-_9", "-_9a"),
+            ("goog-terraform-provisioned", "true"),
+            ("größe", "mañana"),
+            ("名前", "値"),
+            (&longest, &longest),
+            (&"é".repeat(63), "नमस्ते"),
+        ] {
+            checked(key, value).unwrap_or_else(|why| panic!("{key}: {value}: {why}"));
+        }
+        for (key, value) in [
+            ("A", ""),
+            ("", ""),
+            ("1a", ""),
+            ("_a", ""),
+            ("a.b", ""),
+            ("Éa", ""),
+            (&longer, ""),
+            ("a", "B"),
+            ("a", "b c"),
+            ("a", "\u{1}"),
+            ("a", "\u{85}"),
+            ("a", &longer),
+        ] {
+            let old = [(key.to_owned(), value.to_owned())].into();
+            check_labels(&old, &old).unwrap();
+            let refused = checked(key, value).unwrap_err();
+            assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+            assert!(
+                refused.message().contains(&format!("={key:?}, ")),
+                "{refused}"
+            );
+        }
+        let many = |count: usize| {
+            (0..count)
+                .map(|n| (format!("a{n}"), String::new()))
+                .collect()
+        };
+        check_labels(&many(64), &HashMap::new()).unwrap();
+        assert!(check_labels(&many(65), &HashMap::new()).is_err());
     }
 }

@@ -64,6 +64,43 @@ async fn settings_out_of_range_are_refused() {
 }
 
 #[tokio::test]
+async fn labels_that_google_refuses_are_refused_and_named() {
+    let test = TestTopic::with(json!({})).await;
+    let bad = json!({ "Env": "x" });
+    let topic = "/v1/projects/p/topics/labelled";
+    let snapshot = "/v1/projects/p/snapshots/labelled";
+    let of = |kind: &str, name: &str| json!({ kind: { "name": name, "labels": bad }, "updateMask": "labels" });
+    let named = json!({ "subscription": SUBSCRIPTION });
+    ok(test.put("/v1/projects/p/snapshots/plain", named)).await;
+    let path = |name: &str| format!("/v1/{name}");
+    for answer in [
+        test.put(topic, json!({ "labels": bad })).await,
+        test.patch(&path(TOPIC), of("topic", TOPIC)).await,
+        test.subscribe("projects/p/subscriptions/other", json!({ "labels": bad }))
+            .await,
+        test.patch(&path(SUBSCRIPTION), of("subscription", SUBSCRIPTION))
+            .await,
+        test.put(
+            snapshot,
+            json!({ "subscription": SUBSCRIPTION, "labels": bad }),
+        )
+        .await,
+        test.patch(
+            "/v1/projects/p/snapshots/plain",
+            of("snapshot", "projects/p/snapshots/plain"),
+        )
+        .await,
+    ] {
+        let refused = answer.unwrap_err();
+        assert_eq!(refused.status, "INVALID_ARGUMENT", "{refused:?}");
+        assert!(
+            refused.message.contains("labels.key=\"Env\""),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn messages_beyond_the_limits_are_refused() {
     let test = TestTopic::new(&[]).await;
     let message = |bytes: usize| json!({ "data": base64(&"x".repeat(bytes)) });
