@@ -39,7 +39,7 @@ fn told(deliveries: &[Arc<RecentDelivery>]) -> Markup {
     }
 }
 
-/// The end of a run that outlasted its sender is no delivery of its own, and a mismatch is one of other work.
+/// The end of a run that outlasted its sender is not a delivery of its own; a mismatch is a delivery of other work.
 fn delivered(deliveries: &[Arc<RecentDelivery>]) -> u64 {
     let own = deliveries
         .iter()
