@@ -34,7 +34,7 @@ export async function eachScreenOfTheGate(page, look) {
     await page.getByText('would run').first().waitFor();
     await look(page, 'letters-dry-run');
     await page.goto(`${shop.ui}letters`);
-    await page.getByRole('link', { name: /422/ }).click();
+    await page.getByRole('link', { name: /^the handler's answer was 422/ }).click();
     await look(page, 'letters-group');
     const letter = page.locator('main a[href*="letters/"]').filter({ hasText: /[0-9a-f]{8}/ }).first();
     await letter.click();
