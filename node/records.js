@@ -74,6 +74,7 @@ function remembered(digest, record, keep, now) {
     doubts: 0,
     in_doubt: false,
     acts_until: null,
+    doubted_at: null,
     born: fence,
     fence,
     lease_until: now,

@@ -3,7 +3,8 @@
 //!
 //! Every decision is made by the real functions of [`semel::protocol`]; the model adds the workers
 //! that forget, pause and repeat themselves, the clock, the operator, and the checker. To read it:
-//! [`world`] is what there is, [`action`] what can happen, [`invariant`] what must hold.
+//! [`world`] is what there is, [`action`] what can happen, [`invariant`] what must hold. Two smaller models stand beside it:
+//! [`letters`] of unfinished work, and the [`sickness`] of work and handlers.
 
 pub mod world;
 pub mod action;
@@ -17,13 +18,17 @@ pub mod ghost;
 pub mod operation_checks;
 mod state_checks;
 mod example;
+pub mod letters;
+pub mod sickness;
 
 use action::Action;
-use canonical::{ACTS, NOW, ticks};
+use canonical::{ACTS, NOW, OLD, ticks};
 use invariant::Invariant;
 use mutant::{Mutant, Mutation};
 use semel::clock::Time;
-use semel::protocol::{Decision, InDoubt, Lease, Operation, Record, StepRecord, decide, sweepable};
+use semel::protocol::{
+    Decision, DoubtLimit, InDoubt, Lease, Operation, Record, StepRecord, decide, sweepable,
+};
 use stateright::{Model, Property};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -53,8 +58,10 @@ pub struct Settings {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked.
     pub max_attempts: Option<NonZeroU32>,
-    /// How many runs may end in doubt before the work is parked.
-    pub max_in_doubt: Option<NonZeroU32>,
+    /// Limit on runs that end in doubt, beyond which the work is parked.
+    pub max_in_doubt: Option<DoubtLimit>,
+    /// Age from which a release parks the work.
+    pub park_after: Option<Duration>,
 }
 
 // === impl Semel ===
@@ -90,8 +97,9 @@ impl Semel {
     #[must_use]
     pub fn canonical(&self, mut world: World) -> World {
         let reach = self.settings.stall + u64::from(world.budget.clock_back);
-        world.canonical_doubts(&self.settings);
-        world.canonicalize(reach, self.settings.grace());
+        let ages = u64::from(self.settings.park_after.is_some());
+        world.canonical_doubts(&self.settings, reach);
+        world.canonicalize(reach, self.settings.grace(), ages);
         world
     }
 
@@ -164,12 +172,13 @@ impl Settings {
             grants: 3,
             acts: 1,
             clock_back: 0,
-            looks: 0,
+            retains: 0,
         },
         stall: 0,
         in_doubt: InDoubt::Retry,
         max_attempts: None,
         max_in_doubt: None,
+        park_after: None,
     };
 
     /// The same, but a run in doubt is parked.
@@ -184,10 +193,13 @@ impl Settings {
         ..Self::RETRY
     };
 
-    /// The same, but the work is parked after two runs in doubt.
+    /// The same, but the work is parked after two runs in doubt, the first of them a tick ago.
     pub const TWO_DOUBTS: Self = Self {
         works: &[Work::Effect],
-        max_in_doubt: NonZeroU32::new(2),
+        max_in_doubt: Some(DoubtLimit {
+            runs: NonZeroU32::new(2).expect("two is not zero"),
+            age: ticks(1),
+        }),
         ..Self::RETRY
     };
 
@@ -198,14 +210,15 @@ impl Settings {
         ..Self::RETRY
     };
 
-    /// Two grants only, but a keeper looks, and parks what it saw idle.
+    /// Two grants only, but a keeper retains the record once, and a release parks old work.
     pub const KEEPER: Self = Self {
-        works: &[Work::Effect, Work::Guarded],
+        works: &[Work::Effect],
         budget: Budget {
             grants: 2,
-            looks: 1,
+            retains: 1,
             ..Self::RETRY.budget
         },
+        park_after: Some(OLD),
         ..Self::RETRY
     };
 
@@ -215,7 +228,7 @@ impl Settings {
             grants: 2,
             acts: 1,
             clock_back: 1,
-            looks: 0,
+            retains: 0,
         },
         stall: 1,
         ..Self::RETRY
@@ -250,7 +263,7 @@ fn invariants() -> impl Iterator<Item = Property<Semel>> {
     // A property's condition is a plain function, so each invariant needs one of its own.
     let conditions = [
         at::<0>, at::<1>, at::<2>, at::<3>, at::<4>, at::<5>, at::<6>, at::<7>, at::<8>, at::<9>,
-        at::<10>, at::<11>, at::<12>, at::<13>, at::<14>, at::<15>, at::<16>,
+        at::<10>, at::<11>, at::<12>, at::<13>, at::<14>, at::<15>, at::<16>, at::<17>,
     ];
     let invariants = Invariant::ALL.into_iter().zip(conditions);
     invariants.map(|(invariant, holds)| Property::always(invariant.name(), holds))

@@ -6,12 +6,16 @@
 
 use proof::faults;
 use proof::model::invariant::Invariant;
+use proof::model::letters::{self, LetterFault, Letters, Sender};
 use proof::model::mutant::Mutant;
+use proof::model::sickness::{self, Sickness, SicknessFault};
 use proof::model::world::{Budget, World};
 use proof::model::{Semel, Settings};
 use semel::protocol::InDoubt;
 use stateright::{Checker, Expectation, Model, Path};
 use std::collections::{BTreeSet, HashSet};
+use std::fmt::Debug;
+use std::hash::Hash;
 
 #[test]
 fn retry_keeps_every_rule() {
@@ -97,6 +101,58 @@ fn every_rule_convicts_a_mutant() {
     assert_eq!(convicting, BTreeSet::from(Invariant::ALL));
 }
 
+#[test]
+fn no_work_is_lost_that_reached_a_gate() {
+    for sender in [Sender::Once, Sender::Uncounted, Sender::Counted] {
+        for in_doubt in [InDoubt::Retry, InDoubt::Park] {
+            let model = Letters {
+                sender,
+                in_doubt,
+                fault: None,
+            };
+            judge(&format!("letters, {sender:?}, {in_doubt:?}"), model);
+        }
+    }
+}
+
+#[test]
+fn every_fault_with_letters_loses_work() {
+    for (sender, fault) in [
+        (Sender::Once, LetterFault::AfterTheRun),
+        (Sender::Uncounted, LetterFault::AfterTheRun),
+        (Sender::Counted, LetterFault::NotBeforeTheLast),
+        (Sender::Once, LetterFault::IdOfKeyAlone),
+        (Sender::Once, LetterFault::AnySuccessCloses),
+    ] {
+        let model = Letters {
+            sender,
+            in_doubt: InDoubt::Retry,
+            fault: Some(fault),
+        };
+        let name = format!("{fault:?}, {sender:?}");
+        assert_breaks(&name, model, letters::NOTHING_IS_LOST);
+    }
+}
+
+#[test]
+fn only_sick_work_is_parked_for_its_doubts() {
+    judge("sickness", Sickness { fault: None });
+}
+
+#[test]
+fn every_fault_with_sickness_parks_wrongly() {
+    for fault in [
+        SicknessFault::AnyAge,
+        SicknessFault::WithoutSuccess,
+        SicknessFault::NoLimit,
+        SicknessFault::LongRuns,
+    ] {
+        let model = Sickness { fault: Some(fault) };
+        let name = format!("{fault:?}");
+        assert_breaks(&name, model, sickness::ONLY_SICK_WORK_IS_PARKED);
+    }
+}
+
 /// Worlds that are tidied alike must go on alike: walks through untidied worlds, and compares what
 /// can come next with what can come next in the tidied one.
 #[test]
@@ -153,7 +209,16 @@ fn successors(model: &Semel, world: &World) -> Vec<World> {
 
 /// Visits every world that can be reached.
 fn check(name: &str, settings: Settings) {
-    let checker = Semel::real(settings).checker().spawn_bfs().join();
+    judge(name, Semel::real(settings));
+}
+
+fn judge<M>(name: &str, model: M)
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq,
+{
+    let checker = model.checker().spawn_bfs().join();
     println!(
         "{name:32} {:9} states, {:9} transitions, {:2} actions deep",
         checker.unique_state_count(),
@@ -174,6 +239,21 @@ fn check(name: &str, settings: Settings) {
     }
 }
 
+/// Looks for a way to break the rule, and says how short it is.
+fn assert_breaks<M>(name: &str, model: M, rule: &'static str)
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync,
+    M::Action: Clone + Debug + PartialEq,
+{
+    let checker = model.checker().spawn_bfs().join();
+    let Some(path) = checker.discovery(rule) else {
+        panic!("{name}: not convicted of breaking {rule}");
+    };
+    let actions = path.into_actions();
+    println!("{name:36} breaks {rule:32} {actions:?}");
+}
+
 /// The number of actions of the shortest way to break the rule.
 fn convict(mutant: &Mutant) -> Option<usize> {
     let model = Semel::mutant(mutant);
@@ -184,7 +264,10 @@ fn convict(mutant: &Mutant) -> Option<usize> {
     })
 }
 
-fn told(path: &Path<World, <Semel as Model>::Action>) -> String {
+fn told<S: Debug, A: Debug>(path: &Path<S, A>) -> String
+where
+    Path<S, A>: Clone,
+{
     let steps = path.clone().into_vec();
     let told = steps
         .iter()

@@ -75,7 +75,7 @@ def remembered(digest: bytes, record: Optional[Mapping[str, Any]], keep: int, no
     fence = max(now, record["fence"] + 1) if record else now
     return {
         "fp": digest, "owner": bytes(16), "state": _SUCCEEDED, "attempts": 1, "doubts": 0, "in_doubt": False,
-        "acts_until": None, "born": fence, "fence": fence, "lease_until": now, "result": None, "label": None,
+        "acts_until": None, "doubted_at": None, "born": fence, "fence": fence, "lease_until": now, "result": None, "label": None,
         **_expiry(now + keep),
     }  # fmt: skip
 

@@ -6,7 +6,9 @@ use crate::terms::Terms;
 use crate::wait;
 use bytes::Bytes;
 use pyo3::prelude::*;
-use semel::letter::{KeepDecision, Letter, LetterHead, LetterId, Mark, Put, Reason, Standing};
+use semel::letter::{
+    Attempt, KeepDecision, Letter, LetterHead, LetterId, Mark, Put, Reason, Standing,
+};
 use semel::protocol::{Acted, Fence, State};
 use semel::store::{Letters, StoreExt};
 use semel::{Error, Fingerprint, Key};
@@ -77,23 +79,22 @@ impl Given {
         })
     }
 
-    fn letter(self, fence: Fence) -> Letter {
+    fn letter(self, reason: Reason, fence: Fence) -> Letter {
         let id = match &self.identity {
-            Some((key, fingerprint)) => LetterId::of_key(self.reason, key, fingerprint),
-            None => LetterId::of_delivery(
-                self.reason,
-                &self.transport,
-                &Fingerprint::of(&self.delivery),
-            ),
+            Some((key, fingerprint)) => LetterId::of_key(reason, key, fingerprint),
+            None => {
+                LetterId::of_delivery(reason, &self.transport, &Fingerprint::of(&self.delivery))
+            }
         };
         Letter {
             id,
             key: self.identity.map(|(key, _)| key),
             route: self.route,
-            reason: self.reason,
+            reason,
             fence,
             retention: self.retention,
             redriven: false,
+            alarmed: false,
             delivery: self.delivery,
         }
     }
@@ -103,18 +104,25 @@ impl Given {
 pub(crate) fn keep(py: Python<'_>, inner: &Inner, given: Given) -> PyResult<Kept> {
     let letters = Arc::clone(&inner.store);
     ask(py, inner, async move {
-        let fence = match given.identity {
-            None => Fence(0),
+        let (reason, fence) = match given.identity {
+            None => (given.reason, Fence(0)),
             Some((key, fingerprint)) => {
                 let record = letters.look(&key).await?;
-                match KeepDecision::of(given.reason, record.as_ref(), &fingerprint, given.ran) {
-                    KeepDecision::Keep(fence) => fence,
+                // A message that is not acknowledged comes again.
+                match KeepDecision::of(
+                    given.reason,
+                    record.as_ref(),
+                    &fingerprint,
+                    given.ran,
+                    Attempt::OneOfMany,
+                ) {
+                    KeepDecision::Keep(reason, fence) => (reason, fence),
                     KeepDecision::Succeeded => return Ok(Kept::NothingToKeep),
                     KeepDecision::Unsettled => return Ok(Kept::Unsettled),
                 }
             }
         };
-        let letter = given.letter(fence);
+        let letter = given.letter(reason, fence);
         match letters.put(&letter).await? {
             Put::Applied | Put::Already => Ok(Kept::Yes(letter.id)),
             Put::Closed => Ok(Kept::NothingToKeep),

@@ -88,7 +88,10 @@ mod tests {
             retention: Duration::ZERO,
         };
         assert!(waits_for_disk(&complete, &applied(State::Succeeded)));
-        let release = Operation::Release(LEASE);
+        let release = Operation::Release {
+            lease: LEASE,
+            park_after: None,
+        };
         assert!(waits_for_disk(&release, &applied(State::Waiting)));
     }
 }

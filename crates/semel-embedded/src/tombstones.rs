@@ -61,6 +61,7 @@ mod tests {
             fence: Fence(0),
             retention: Duration::from_secs(60),
             redriven: false,
+            alarmed: false,
             delivery: "delivery".into(),
         }
     }

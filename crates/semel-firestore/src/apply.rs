@@ -26,7 +26,7 @@ const READY_FOR: Duration = Duration::from_secs(60);
 /// What the turns of one operation have come to.
 #[derive(Default)]
 struct Progress {
-    /// An operator's or a keeper's acts that may have been made.
+    /// An operator's acts that may have been made.
     acts: Attempts<Record, Done>,
     /// It is written, or there is nothing to write; what goes with it may be left to do.
     done: Option<Done>,
@@ -191,7 +191,6 @@ const fn is_act(operation: &Operation) -> bool {
         operation,
         Operation::Resolve { .. }
             | Operation::Redrive { .. }
-            | Operation::Park { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
     )

@@ -56,7 +56,7 @@ impl Beliefs {
                 Operation::Renew { lease, .. }
                 | Operation::Complete { lease, .. }
                 | Operation::Fail { lease, .. }
-                | Operation::Release(lease),
+                | Operation::Release { lease, .. },
                 Some(Belief::Ours(ours)),
             ) if ours.record.is_of(lease) => Some((Some(*ours), now)),
             _ => None,

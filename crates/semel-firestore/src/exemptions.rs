@@ -52,6 +52,7 @@ fn of_letters() -> Fields {
         fence: Fence(1),
         retention: Duration::ZERO,
         redriven: false,
+        alarmed: false,
         delivery: Bytes::new(),
     };
     let tombstone = Tombstone {

@@ -14,12 +14,13 @@ use semel::{Error, Key};
 use std::time::Duration;
 
 /// What a list reads of a letter: everything but the delivery.
-pub(crate) const HEAD: [&str; 7] = [
+pub(crate) const HEAD: [&str; 8] = [
     "key",
     "route",
     "reason",
     "fence",
     "redriven",
+    "alarmed",
     "bytes",
     "created_at",
 ];
@@ -34,6 +35,7 @@ pub(crate) fn open_fields(letter: &Letter, created_at: Time, parts: Option<&Part
         ("fence", int(letter.fence.0)),
         ("retention", int(retention)),
         ("redriven", boolean(letter.redriven)),
+        ("alarmed", boolean(letter.alarmed)),
         ("bytes", int(letter.delivery.len() as u64)),
         ("created_at", int(created_at.0)),
     ]);
@@ -71,6 +73,7 @@ pub(crate) fn read_letter(
         fence,
         retention: Duration::from_micros(reader.int("retention")?),
         redriven: head.redriven,
+        alarmed: head.alarmed,
         delivery: delivery.unwrap_or_default(),
     });
     with_parts(reader, inline, (open, Some(created_at)))
@@ -94,6 +97,7 @@ pub(crate) fn read_head(document: &Document) -> Result<LetterHead, Error> {
             .ok_or_else(|| reader.wrong("reason", "is not a reason that this build knows"))?,
         fence: Fence(reader.int("fence")?),
         redriven: reader.boolean("redriven")?,
+        alarmed: reader.boolean("alarmed")?,
         bytes: reader.int("bytes")?,
         created_at: reader.time("created_at")?,
     })

@@ -3,7 +3,7 @@
 use crate::parts::{INLINE_BYTES_MAX, Parts};
 use crate::proto::Document;
 use crate::value::{
-    Fields, Reader, boolean, bytes, bytes_or_null, fields, int, null, string, timestamp,
+    Fields, Reader, boolean, bytes, bytes_or_null, fields, int, string, time_or_null, timestamp,
 };
 use bytes::Bytes;
 use semel::clock::Time;
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What lists and sweeps read of a record: everything but what is large.
-pub(crate) const HEAD: [&str; 11] = [
+pub(crate) const HEAD: [&str; 12] = [
     "fp",
     "owner",
     "state",
@@ -23,6 +23,7 @@ pub(crate) const HEAD: [&str; 11] = [
     "doubts",
     "in_doubt",
     "acts_until",
+    "doubted_at",
     "born",
     "fence",
     "lease_until",
@@ -45,10 +46,8 @@ pub(crate) fn record_fields(record: &Record, parts: Option<&Parts>) -> Fields {
         ("attempts", int(record.attempts)),
         ("doubts", int(record.doubts)),
         ("in_doubt", boolean(record.in_doubt)),
-        (
-            "acts_until",
-            record.acts_until.map_or_else(null, |it| int(it.0)),
-        ),
+        ("acts_until", time_or_null(record.acts_until)),
+        ("doubted_at", time_or_null(record.doubted_at)),
         ("born", int(record.born.0)),
         ("fence", int(record.fence.0)),
         ("lease_until", int(record.lease_until.0)),
@@ -82,6 +81,7 @@ pub(crate) fn read_record(document: &Document) -> Result<Stored<Record>, Error> 
         doubts: reader.int32("doubts")?,
         in_doubt: reader.boolean("in_doubt")?,
         acts_until: reader.int_or_none("acts_until")?.map(Time),
+        doubted_at: reader.int_or_none("doubted_at")?.map(Time),
         born: Fence(reader.int("born")?),
         fence: Fence(reader.int("fence")?),
         owner: Owner(reader.array("owner")?),

@@ -34,6 +34,10 @@ pub(crate) fn int(number: impl Into<u64>) -> Value {
     of(ValueType::IntegerValue(number))
 }
 
+pub(crate) fn time_or_null(time: Option<Time>) -> Value {
+    time.map_or_else(null, |it| int(it.0))
+}
+
 pub(crate) fn string(text: impl Into<String>) -> Value {
     of(ValueType::StringValue(text.into()))
 }

@@ -234,10 +234,11 @@ impl Writer {
         let all = || claims.iter();
         let policies: Vec<_> = all().map(|c| wire::policy(c.in_doubt)).collect();
         let attempts: Vec<_> = all().map(|c| wire::limit_out(c.max_attempts)).collect();
-        let doubts: Vec<_> = all().map(|c| wire::limit_out(c.max_in_doubt)).collect();
+        let (doubts, doubt_ages): (Vec<_>, Vec<_>) =
+            all().map(|c| wire::doubt_limit_out(c.max_in_doubt)).unzip();
         let ages: Vec<_> = all().map(|c| wire::age_out(c.park_after)).collect();
         let by: Vec<_> = all().map(|c| Raw(&c.by)).collect();
-        let limits: [Param<'_>; 5] = [&policies, &attempts, &doubts, &ages, &by];
+        let limits: [Param<'_>; 6] = [&policies, &attempts, &doubts, &doubt_ages, &ages, &by];
         let params = [&columns.all()[..], &limits].concat();
         self.connections.query(&TAKEOVER, &params).await
     }

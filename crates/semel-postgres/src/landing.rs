@@ -6,7 +6,7 @@ mod table;
 pub use table::{Table, TableNameError};
 
 use crate::errors::{QueryError, unavailable};
-use crate::server::Session;
+use crate::server::{DurabilitySettings, Session};
 use crate::settings::{PostgresSettings, Target};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -84,6 +84,20 @@ impl TableSink {
             session.place(),
             session.encryption()
         ))
+    }
+
+    /// Reads what a crash or a failover of the server can lose of committed rows. A table that a crash empties is refused
+    /// before that.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub async fn durability_settings(&mut self) -> Result<DurabilitySettings, Error> {
+        let within = self.answer_within + self.connect_within;
+        let read = async { DurabilitySettings::read(self.connected().await?).await };
+        timeout(within, read).await.unwrap_or_else(|_| {
+            let what = format!("no answer within {within:?}");
+            Err(unavailable(&self.target.place, &what))
+        })
     }
 
     async fn connected(&mut self) -> Result<&Session, Error> {

@@ -25,7 +25,7 @@ const SWEEP_ROWS_MAX: i64 = 1000;
 pub(crate) async fn put(connections: &Connections, letter: &Letter) -> Result<Put, Error> {
     let key = letter.key.as_ref().map(|key| Raw(key.as_bytes()));
     let retention = i64::try_from(letter.retention.as_micros()).unwrap_or(i64::MAX);
-    let params: [Param<'_>; 8] = [
+    let params: [Param<'_>; 9] = [
         &Raw(&letter.id.0),
         &key,
         &letter.route,
@@ -33,6 +33,7 @@ pub(crate) async fn put(connections: &Connections, letter: &Letter) -> Result<Pu
         &wire::fence_out(letter.fence),
         &retention,
         &letter.redriven,
+        &letter.alarmed,
         &Raw(&letter.delivery),
     ];
     for _ in 0..PUT_TRIES_MAX {
@@ -95,7 +96,8 @@ pub(crate) async fn get(connections: &Connections, id: &LetterId) -> Result<Opti
             fence: wire::fence(row, 4)?,
             retention: Duration::from_micros(u64::try_from(retention).unwrap_or(0)),
             redriven: wire::get(row, 6)?,
-            delivery: Bytes::copy_from_slice(wire::get(row, 7)?),
+            alarmed: wire::get(row, 7)?,
+            delivery: Bytes::copy_from_slice(wire::get(row, 8)?),
         })
     };
     rows.first().map(letter).transpose()
@@ -106,12 +108,13 @@ pub(crate) async fn mark(
     id: &LetterId,
     mark: Mark,
 ) -> Result<Marked, Error> {
-    let closes = match mark {
-        Mark::Closed => true,
-        Mark::Redriven => false,
+    let number: i16 = match mark {
+        Mark::Redriven => 1,
+        Mark::Alarmed => 2,
+        Mark::Closed => 3,
     };
     let rows = connections
-        .query(&LETTER_MARK, &[&Raw(&id.0), &closes])
+        .query(&LETTER_MARK, &[&Raw(&id.0), &number])
         .await?;
     Ok(if rows.is_empty() {
         Marked::Gone
@@ -138,8 +141,9 @@ fn head(row: &Row) -> Result<LetterHead, Error> {
         reason: reason(row, 3)?,
         fence: wire::fence(row, 4)?,
         redriven: wire::get(row, 5)?,
-        bytes: u64::try_from(wire::get::<i32>(row, 6)?).unwrap_or(0),
-        created_at: wire::get::<Moment>(row, 7)?.0,
+        alarmed: wire::get(row, 6)?,
+        bytes: u64::try_from(wire::get::<i32>(row, 7)?).unwrap_or(0),
+        created_at: wire::get::<Moment>(row, 8)?.0,
     })
 }
 

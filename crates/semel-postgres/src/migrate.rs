@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_history.sql"),
     include_str!("../migrations/0010_index.sql"),
     include_str!("../migrations/0011_label_index.sql"),
+    include_str!("../migrations/0012_unfinished.sql"),
 ];
 
 /// `semel.key` and its parts: all that a database needs to make keys, once it has the schema `semel`. The migration

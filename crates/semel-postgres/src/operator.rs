@@ -1,11 +1,11 @@
-//! What an operator does to a record. Nothing here waits for a row: a held one is tried again.
+//! Acts of an operator or a keeper on a record. Nothing here waits for a row: a held one is tried again.
 
 use crate::connections::{Connections, Param};
 use crate::retry::insist;
-use crate::statement::{PARK, RESOLVE, Statement};
+use crate::statement::{RESOLVE, RETAIN, Statement};
 use crate::wire::{self, Raw, Span};
 use bytes::Bytes;
-use semel::protocol::{Acted, Answer, Fence, Finding, Operation, Resolution, State};
+use semel::protocol::{Acted, Answer, Finding, Operation, Resolution, State};
 use semel::{Error, Key};
 use std::time::Duration;
 
@@ -25,15 +25,14 @@ pub(crate) async fn resolve(
     write(connections, operation, &RESOLVE, &params).await
 }
 
-pub(crate) async fn park(
+pub(crate) async fn retain(
     connections: &Connections,
     operation: &Operation,
-    (key, fence, idle): (&Key, Fence, Duration),
-    by: &Bytes,
+    key: &Key,
+    retention: Duration,
 ) -> Result<Answer, Error> {
-    let fence = wire::fence_out(fence);
-    let params: [Param<'_>; 4] = [&Raw(key.as_bytes()), &fence, &Span(idle), &Raw(by)];
-    write(connections, operation, &PARK, &params).await
+    let params: [Param<'_>; 2] = [&Raw(key.as_bytes()), &Span(retention)];
+    write(connections, operation, &RETAIN, &params).await
 }
 
 /// An act that needs nothing but its key, and who does it where that is kept.

@@ -56,8 +56,8 @@ pub(crate) async fn list(
     let rows = connections.query(&LIST, &params).await?;
     let mut items = Vec::with_capacity(rows.len());
     for row in &rows {
-        if wire::get::<Option<&[u8]>>(row, 13)?.is_some() {
-            items.push((wire::key(row, 13)?, wire::record(row, 0)?.0));
+        if wire::get::<Option<&[u8]>>(row, 14)?.is_some() {
+            items.push((wire::key(row, 14)?, wire::record(row, 0)?.0));
         }
     }
     let full = i64::try_from(items.len()) == Ok(limit);
@@ -70,7 +70,7 @@ pub(crate) async fn list(
 
 /// Where the next page begins when this one read as much as it may.
 fn read_to(row: &Row, reads: i64) -> Result<Option<Cursor>, Error> {
-    let (read, last): (i64, Option<&[u8]>) = (wire::get(row, 14)?, wire::get(row, 15)?);
+    let (read, last): (i64, Option<&[u8]>) = (wire::get(row, 15)?, wire::get(row, 16)?);
     Ok(last
         .filter(|_| read == reads)
         .map(|last| Cursor(Bytes::copy_from_slice(last))))

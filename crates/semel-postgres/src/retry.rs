@@ -124,9 +124,9 @@ pub(crate) async fn show(connections: &Connections, key: &Key) -> Result<Option<
         return Ok(None);
     };
     let (record, now) = wire::record(row, 0)?;
-    let label: Option<&[u8]> = wire::get(row, 13)?;
+    let label: Option<&[u8]> = wire::get(row, 14)?;
     let label = label.map_or_else(Bytes::new, Bytes::copy_from_slice);
-    let history = wire::history(row, 14)?;
+    let history = wire::history(row, 15)?;
     Ok((!record.expired(now)).then_some(Record {
         label,
         history,

@@ -62,21 +62,21 @@ statement! {
     CLAIM_BATCH = "claim_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     LABEL = "label" (BYTEA, BYTEA, UUID, INTERVAL, INTERVAL, INTERVAL, BYTEA);
     LABEL_BATCH = "label_batch" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
-    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, BYTEA_ARRAY);
+    TAKEOVER = "takeover" (BYTEA_ARRAY, BYTEA_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY, BYTEA_ARRAY);
     RENEW_BATCH = "renew_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY);
     COMPLETE = "complete" (BYTEA, INT8, UUID, BYTEA, INTERVAL);
     COMPLETE_BATCH = "complete_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
     COMPLETE_CAREFUL = "complete_careful" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, BYTEA_ARRAY, INTERVAL_ARRAY);
     COMPLETE_IN = "complete_in" (BYTEA, INT8, UUID, BYTEA);
-    FAIL_BATCH = "fail_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
-    RELEASE = "release" (BYTEA, INT8, UUID);
+    FAIL_BATCH = "fail_batch" (BYTEA_ARRAY, INT8_ARRAY, UUID_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT8_ARRAY, INTERVAL_ARRAY, INTERVAL_ARRAY, BYTEA_ARRAY);
+    RELEASE = "release" (BYTEA, INT8, UUID, INT8);
     LOOK = "look" (BYTEA);
     STEP_BEGIN = "step_begin" (BYTEA, INT8, UUID, TEXT);
     STEP_RESTART = "step_restart" (BYTEA, INT8, UUID, TEXT);
     STEP_COMPLETE = "step_complete" (BYTEA, INT8, UUID, TEXT, BYTEA);
     RESOLVE = "resolve" (BYTEA, INT2, BYTEA, INT8, BYTEA);
     REDRIVE = "redrive" (BYTEA, BYTEA);
-    PARK = "park" (BYTEA, INT8, INTERVAL, BYTEA);
+    RETAIN = "retain" (BYTEA, INTERVAL);
     RELEASE_BY_OPERATOR = "release_by_operator" (BYTEA, BYTEA);
     FORGET = "forget" (BYTEA);
     LIST = "list" (BYTEA, INT8, INT2, INT8);
@@ -91,15 +91,15 @@ statement! {
     FIND = "find" (BYTEA, INT8);
     READY = "ready" ();
     ROOM = "room" ();
-    LETTER_PUT = "letter_put" (BYTEA, BYTEA, TEXT, INT2, INT8, INT8, BOOL, BYTEA);
+    LETTER_PUT = "letter_put" (BYTEA, BYTEA, TEXT, INT2, INT8, INT8, BOOL, BOOL, BYTEA);
     LETTER_LOOK = "letter_look" (BYTEA);
     LETTER_LIST = "letter_list" (TIMESTAMPTZ, BYTEA, INT8);
     LETTER_GET = "letter_get" (BYTEA);
-    LETTER_MARK = "letter_mark" (BYTEA, BOOL);
+    LETTER_MARK = "letter_mark" (BYTEA, INT2);
     LETTER_SWEEP = "letter_sweep" (INT8);
 }
 
-/// `look.sql`, the label as its fourteenth column, and the columns of its history, each an array or null. Whoever only
+/// `look.sql`, the label as its fifteenth column, and the columns of its history, each an array or null. Whoever only
 /// completes needs no right to read those.
 pub(crate) static SHOW: LazyLock<Statement> = LazyLock::new(|| Statement {
     text: format!(

@@ -114,7 +114,9 @@ impl Store for PostgresStore {
             Operation::Renew { .. } => self.renewals.make(operation).await,
             Operation::Complete { .. } => self.completions.make(operation).await,
             Operation::Fail { .. } => self.failures.make(operation).await,
-            Operation::Release(lease) => writes::release(connections, operation, lease).await,
+            Operation::Release { lease, park_after } => {
+                writes::release(connections, operation, lease, *park_after).await
+            }
             Operation::Look(key) => retry::show(connections, key).await.map(Answer::Looked),
             Operation::StepBegin { .. } => steps::begin(connections, operation).await,
             Operation::StepRestart { .. } => {
@@ -129,12 +131,9 @@ impl Store for PostgresStore {
             Operation::Redrive { key, .. } => {
                 operator::act(connections, operation, key, &REDRIVE).await
             }
-            Operation::Park {
-                key,
-                fence,
-                idle,
-                by,
-            } => operator::park(connections, operation, (key, *fence, *idle), by).await,
+            Operation::Retain { key, retention } => {
+                operator::retain(connections, operation, key, *retention).await
+            }
             Operation::ReleaseByOperator { key, .. } => {
                 operator::act(connections, operation, key, &RELEASE_BY_OPERATOR).await
             }

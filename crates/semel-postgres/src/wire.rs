@@ -3,7 +3,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use semel::clock::Time;
-use semel::protocol::{Fence, InDoubt, Owner, Record, State, Superseded};
+use semel::protocol::{DoubtLimit, Fence, InDoubt, Owner, Record, State, Superseded};
 use semel::{Error, Fingerprint, Key};
 use std::error::Error as StdError;
 use std::fmt;
@@ -153,6 +153,14 @@ pub(crate) fn limit_out(max: Option<NonZeroU32>) -> Option<i32> {
     max.and_then(|max| i32::try_from(max.get()).ok())
 }
 
+/// A limit of doubts as `int`, and the age of the first one in µs as `bigint`.
+pub(crate) fn doubt_limit_out(max: Option<DoubtLimit>) -> (Option<i32>, Option<i64>) {
+    (
+        limit_out(max.map(|max| max.runs)),
+        age_out(max.map(|max| max.age)),
+    )
+}
+
 /// An age in µs as `bigint`; one beyond it is none that could be reached.
 pub(crate) fn age_out(age: Option<Duration>) -> Option<i64> {
     age.and_then(|age| i64::try_from(age.as_micros()).ok())
@@ -173,7 +181,7 @@ pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, 
         .map_err(|error| corrupt(&format!("column {column} cannot be read: {error}")))
 }
 
-/// A record without its label, and the time it was read, from 13 columns in the order of `look.sql`, beginning at
+/// A record without its label, and the time it was read, from 14 columns in the order of `look.sql`, beginning at
 /// `first`.
 pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
     let result: Option<&[u8]> = get(row, first + 8)?;
@@ -192,6 +200,7 @@ pub(crate) fn record(row: &Row, first: usize) -> Result<(Record, Time), Error> {
         doubts: count(row, first + 10)?,
         in_doubt: get(row, first + 11)?,
         acts_until: get::<Option<Moment>>(row, first + 12)?.map(|moment| moment.0),
+        doubted_at: get::<Option<Moment>>(row, first + 13)?.map(|moment| moment.0),
     };
     Ok((record, get::<Moment>(row, first + 9)?.0))
 }

@@ -13,6 +13,7 @@ use semel::protocol::{Answer, Held, Lease, Operation, State};
 use semel::store::batch::{Batcher, Limits, Pending};
 use semel::{Error, Key};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio_postgres::Row;
 
 /// How many bytes of results one statement carries at the most.
@@ -125,17 +126,19 @@ const fn applied(state: State) -> Answer {
     Answer::Held(Held::Applied(state))
 }
 
-/// Gives the right to run back.
+/// Gives up a lease under which nothing was begun.
 pub(crate) async fn release(
     connections: &Connections,
     operation: &Operation,
     lease: &Lease,
+    park_after: Option<Duration>,
 ) -> Result<Answer, Error> {
     let attempt = || async {
-        let params: [Param<'_>; 3] = [
+        let params: [Param<'_>; 4] = [
             &Raw(lease.key.as_bytes()),
             &wire::fence_out(lease.fence),
             &Id(lease.owner),
+            &wire::age_out(park_after),
         ];
         let rows = connections.query(&RELEASE, &params).await?;
         let state = rows.first().map(|row| wire::state(row, 0)).transpose()?;

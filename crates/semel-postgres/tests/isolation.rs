@@ -128,6 +128,44 @@ async fn handler_commits_over_three_renewals_without_a_retry() {
 }
 
 #[tokio::test]
+async fn handler_commits_over_a_retention_that_a_keeper_prolonged() {
+    let bed = bed("retained").await;
+    let mut handler = connect(&bed.url).await;
+    let longer = RETENTION * 10;
+    for level in LEVELS {
+        for by in By::BOTH {
+            let ask = claim();
+            let lease = bed.grant(&ask).await;
+            let transaction = begin(&mut handler, level, &lease).await;
+            let retained = bed.store.retain(&lease.key, longer).await;
+            assert_eq!(retained, Ok(Acted::Applied));
+            let told = by.complete(&transaction, &lease).await;
+            assert_eq!(told, Told::Completed, "{by:?} at {level:?}");
+            transaction.commit().await.unwrap();
+            let record = bed.store.look(&lease.key).await.unwrap().unwrap();
+            assert!(record.expires_at.since(record.lease_until) > longer - LEASE);
+        }
+    }
+}
+
+/// What a keeper prolonged is beside the record: a replay must say the same as a look.
+#[tokio::test]
+async fn failure_is_replayed_with_the_retention_that_a_keeper_prolonged() {
+    let bed = bed("retained_failure").await;
+    let ask = claim();
+    let lease = bed.grant(&ask).await;
+    age(&bed.sql, LEASE * 2).await;
+    let decided = Resolution::new(Finding::Failed(Outcome::new(500, "no").encode()));
+    let decided = decided.of_run(lease.fence);
+    let acted = bed.store.resolve(&lease.key, &decided, "").await;
+    assert_eq!(acted, Ok(Acted::Applied));
+    let longer = RETENTION * 10;
+    let retained = bed.store.retain(&lease.key, longer).await;
+    assert_eq!(retained, Ok(Acted::Applied));
+    assert!(bed.replays(&ask).await.keep > longer - LEASE);
+}
+
+#[tokio::test]
 async fn handler_commits_while_a_renewal_is_under_way() {
     let bed = bed("under_way").await;
     let mut handler = connect(&bed.url).await;

@@ -19,6 +19,7 @@ fn letter(n: u8, retention: Duration) -> Letter {
         fence: Fence(0),
         retention,
         redriven: false,
+        alarmed: false,
         delivery: vec![n; 100_000].into(),
     }
 }
@@ -44,6 +45,25 @@ async fn a_tombstone_keeps_no_delivery_and_is_swept_when_it_has_expired() {
     assert_eq!(bed.store.put(&long).await, Ok(Put::Closed));
 }
 
+/// Two reasons have become one.
+#[tokio::test]
+async fn letters_of_unfinished_work_are_still_there() {
+    let bed = Bed::new("letters_unfinished").await;
+    // The schema as version 11 left it.
+    bed.execute(
+        "ALTER TABLE semel.letter DROP COLUMN alarmed, DROP CONSTRAINT letter_reason_check;
+         ALTER TABLE semel.letter ADD CONSTRAINT letter_reason_check CHECK (reason BETWEEN 1 AND 6);
+         ALTER TABLE semel.rec DROP COLUMN doubted_at;
+         DELETE FROM semel.migration WHERE version > 11;
+         INSERT INTO semel.letter (id, reason, delivery) VALUES (sha256('one'), 5, ''), (sha256('other'), 6, '');",
+    )
+    .await;
+    let store = store_at(&bed.url).await;
+    let listed = Letters::list(&store, None, 10).await.unwrap().items;
+    let reasons: Vec<_> = listed.iter().map(|it| (it.reason, it.alarmed)).collect();
+    assert_eq!(reasons, [(Reason::Unfinished, false); 2]);
+}
+
 #[tokio::test]
 async fn letters_of_the_schema_before_are_still_there() {
     let bed = Bed::new("letters_migrated").await;
@@ -52,7 +72,7 @@ async fn letters_of_the_schema_before_are_still_there() {
         .batch_execute(
             "DROP INDEX semel.letter_open, semel.letter_closed;
              ALTER TABLE semel.letter DROP COLUMN route, DROP COLUMN fence, DROP COLUMN retention_us,
-                                      DROP COLUMN redriven, DROP COLUMN expires_at;
+                                      DROP COLUMN redriven, DROP COLUMN alarmed, DROP COLUMN expires_at;
              CREATE INDEX letter_created ON semel.letter (created_at, id);
              DELETE FROM semel.migration WHERE version > 2;
              INSERT INTO semel.letter (id, reason, delivery) VALUES (sha256('old'), 4, 'a delivery');",

@@ -24,14 +24,14 @@ pub(crate) fn answer(answer: Value, operation: &Operation) -> Result<Answer, Err
         Operation::Renew { .. }
         | Operation::Complete { .. }
         | Operation::Fail { .. }
-        | Operation::Release(_)
+        | Operation::Release { .. }
         | Operation::StepRestart { .. }
         | Operation::StepComplete { .. } => held(answer).map(Answer::Held),
         Operation::Look(_) => looked(answer).map(Answer::Looked),
         Operation::StepBegin { .. } => step_begun(answer).map(Answer::StepBegun),
         Operation::Resolve { .. }
         | Operation::Redrive { .. }
-        | Operation::Park { .. }
+        | Operation::Retain { .. }
         | Operation::ReleaseByOperator { .. }
         | Operation::Forget(_) => acted(answer).map(Answer::Acted),
         Operation::Steps(_) => steps(answer).map(Answer::Steps),
@@ -121,6 +121,7 @@ pub(crate) fn looked(answer: Value) -> Result<Option<Record>, Error> {
         doubts: answer.count()?,
         in_doubt: answer.flag()?,
         acts_until: answer.maybe_time()?,
+        doubted_at: answer.maybe_time()?,
         born,
         fence,
         owner,
@@ -235,6 +236,7 @@ pub(crate) fn letter(answer: Value, id: LetterId) -> Result<Option<Letter>, Erro
             fence: answer.fence()?,
             retention: answer.duration()?,
             redriven: answer.flag()?,
+            alarmed: answer.flag()?,
             delivery: answer.bytes()?.into(),
         })),
         other => Err(unknown(other)),
@@ -254,6 +256,7 @@ fn letter_head(answer: Value) -> Result<LetterHead, Error> {
         reason: answer.reason()?,
         fence: answer.fence()?,
         redriven: answer.flag()?,
+        alarmed: answer.flag()?,
         bytes: answer.number()?,
         created_at: Time(answer.number()?),
     })

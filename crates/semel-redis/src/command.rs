@@ -6,7 +6,9 @@ use crate::names::Names;
 use redis::Cmd;
 use semel::Key;
 use semel::letter::{Letter, LetterId, Mark};
-use semel::protocol::{Claim, Fail, FailKind, Finding, InDoubt, Lease, Operation, State};
+use semel::protocol::{
+    Claim, DoubtLimit, Fail, FailKind, Finding, InDoubt, Lease, Operation, State,
+};
 use semel::store::{FOUND_KEYS_MAX, STEP_SHOWN_BYTES_MAX, STEPS_SHOWN_MAX};
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -58,7 +60,7 @@ impl Command {
                 .number(micros(*retention))
                 .bytes(result),
             Operation::Fail { lease, how } => command.lease(lease).failure(how),
-            Operation::Release(lease) => command.lease(lease),
+            Operation::Release { lease, park_after } => command.lease(lease).duration(*park_after),
             Operation::StepBegin { lease, name } | Operation::StepRestart { lease, name } => {
                 command.lease(lease).bytes(name.as_bytes())
             }
@@ -80,9 +82,7 @@ impl Command {
                     .bytes(fence.unwrap_or_default().as_bytes())
                     .bytes(by)
             }
-            Operation::Park {
-                fence, idle, by, ..
-            } => command.number(fence.0).number(micros(*idle)).bytes(by),
+            Operation::Retain { retention, .. } => command.number(micros(*retention)),
             Operation::Redrive { by, .. } | Operation::ReleaseByOperator { by, .. } => {
                 command.bytes(by)
             }
@@ -113,6 +113,7 @@ impl Command {
             .number(letter.fence.0)
             .number(micros(letter.retention))
             .number(u64::from(letter.redriven))
+            .number(u64::from(letter.alarmed))
             .bytes(&letter.delivery)
     }
 
@@ -131,7 +132,8 @@ impl Command {
     pub(crate) fn letter_mark(names: &Names, id: &LetterId, mark: Mark) -> Self {
         let number = match mark {
             Mark::Redriven => 1,
-            Mark::Closed => 2,
+            Mark::Alarmed => 2,
+            Mark::Closed => 3,
         };
         Self::on_letter(names, "letter_mark", id, 0)
             .bytes(&id.0)
@@ -234,7 +236,7 @@ impl Command {
             .number(micros(claim.retention))
             .number(policy(claim.in_doubt))
             .number(limit(claim.max_attempts))
-            .number(limit(claim.max_in_doubt))
+            .doubts(claim.max_in_doubt)
             .duration(claim.park_after)
             .duration(claim.acts_for)
             .bytes(&claim.label)
@@ -251,11 +253,17 @@ impl Command {
         self.number(kind)
             .number(policy(how.in_doubt))
             .number(limit(how.max_attempts))
-            .number(limit(how.max_in_doubt))
+            .doubts(how.max_in_doubt)
             .duration(how.park_after)
             .number(micros(delay))
             .number(micros(how.retention))
             .bytes(&how.result)
+    }
+
+    fn doubts(self, max: Option<DoubtLimit>) -> Self {
+        let age = max.map_or(Duration::ZERO, |max| max.age);
+        self.number(limit(max.map(|max| max.runs)))
+            .number(micros(age))
     }
 
     fn number(mut self, number: u64) -> Self {

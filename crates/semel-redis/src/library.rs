@@ -27,7 +27,7 @@ const FUNCTIONS: [&str; 25] = [
     "step_complete",
     "resolve",
     "redrive",
-    "park",
+    "retain",
     "release_by_operator",
     "forget",
     "steps",

@@ -153,13 +153,13 @@ impl Store for RedisStore {
             | Operation::Renew { .. }
             | Operation::Complete { .. }
             | Operation::Fail { .. }
-            | Operation::Release(_)
+            | Operation::Release { .. }
             | Operation::StepBegin { .. }
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive { .. }
-            | Operation::Park { .. }
+            | Operation::Retain { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
             | Operation::Index { .. } => self.write(command).await?,

@@ -50,6 +50,7 @@ fn letter() -> Letter {
         fence: Fence(0),
         retention: Duration::from_secs(60),
         redriven: false,
+        alarmed: false,
         delivery: Bytes::from_static(b"delivery"),
     }
 }
@@ -99,6 +100,9 @@ async fn records_and_steps_end_a_minute_after_retention_and_parked_ones_never() 
         let end = i64::try_from(record.expires_at.0.div_ceil(1_000)).unwrap() + 60_000;
         [end, end]
     };
+    assert_eq!(ends(&mut raw).await, minute_after().await);
+    let retained = store.retain(&lease.key, KEEP * 2).await;
+    assert_eq!(retained, Ok(Acted::Applied));
     assert_eq!(ends(&mut raw).await, minute_after().await);
 
     let fail = Fail {

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod support;
 
-use semel::protocol::{Claimed, Held, Lease, State};
+use semel::protocol::{Acted, Claimed, Held, Lease, State};
 use semel::store::StoreExt;
 use semel::{Error, Store};
 use semel_redis::{RedisSettings, RedisStore};
@@ -208,6 +208,8 @@ async fn full_server_takes_nothing_new_and_still_records_how_runs_end() {
     assert_eq!(complete(&store, &lease).await, Ok(SUCCEEDED));
     let released = store.release(&second).await;
     assert_eq!(released, Ok(Held::Applied(State::Waiting)));
+    let retained = store.retain(&second.key, KEEP * 2).await;
+    assert_eq!(retained, Ok(Acted::Applied));
     let record = store.look(&first.key).await.unwrap().unwrap();
     assert_eq!(record.state, State::Succeeded);
     run(&redis, &["CONFIG", "SET", "maxmemory", "0"]).await;

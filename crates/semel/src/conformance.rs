@@ -55,7 +55,8 @@
 //!
 //! A store of its own process has a clock that can be moved. A store on a server has not: there,
 //! `advance` ages the records instead, as by
-//! `UPDATE rec SET lease_until = lease_until - $1, expires_at = expires_at - $1, acts_until = acts_until - $1`.
+//! `UPDATE rec SET lease_until = lease_until - $1, expires_at = expires_at - $1, acts_until = acts_until - $1,
+//! doubted_at = doubted_at - $1`. Fences stay as they are, and with them the age of the work.
 //!
 //! A store without letters says so by not overriding [`Subject::letters`], one without operators' acts by overriding
 //! [`Subject::has_operators`]: both are judged by what is left.
@@ -120,14 +121,14 @@ pub trait Subject: Send + Sync {
         None
     }
 
-    /// Whether it does what operators and keepers ask for: resolve, redrive, park, release and forget. Without them, nothing is asked about
-    /// those, and [`compare`] leaves them out.
+    /// Whether it does what operators and keepers ask for: resolve, redrive, retain, release and forget. Without them, nothing is
+    /// asked about those, and [`compare`] leaves them out.
     fn has_operators(&self) -> bool {
         true
     }
 
     /// Lets `by` pass on the store's clock, or makes it look so by ageing every record: `by` is
-    /// subtracted from each `lease_until`, `expires_at` and `acts_until`. Never called while another call is on
+    /// subtracted from each `lease_until`, `expires_at`, `acts_until` and `doubted_at`. Never called while another call is on
     /// its way.
     async fn advance(&self, by: Duration);
 }

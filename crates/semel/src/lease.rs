@@ -22,6 +22,7 @@ pub(crate) enum EffectEnded {
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     lease: Duration,
+    begun: Instant,
     sent: Arc<Mutex<Instant>>,
 }
 
@@ -100,10 +101,17 @@ async fn cancel(effect: JoinHandle<Result<Outcome, Failure>>) {
 impl Term {
     /// A term that begins now, before the claim is sent.
     pub(crate) fn from_now(lease: Duration) -> Self {
+        let begun = Instant::now();
         Self {
             lease,
-            sent: Arc::new(Mutex::new(Instant::now())),
+            begun,
+            sent: Arc::new(Mutex::new(begun)),
         }
+    }
+
+    /// Time since the first claim of this run was sent.
+    pub(crate) fn running_for(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     /// Whether no new effect may be started any more.

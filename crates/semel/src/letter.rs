@@ -9,7 +9,7 @@ mod keep;
 mod standing;
 
 pub use decide::{LetterDecision, Stored, Tombstone, mark, put};
-pub use keep::KeepDecision;
+pub use keep::{Attempt, KeepDecision};
 pub use standing::Standing;
 
 use crate::clock::Time;
@@ -43,6 +43,7 @@ use std::time::Duration;
 ///     fence: Fence(7),
 ///     retention: Duration::from_secs(3600),
 ///     redriven: false,
+///     alarmed: false,
 ///     delivery: "POST /charge ...".into(),
 /// };
 /// assert_eq!(store.put(&letter).await?, Put::Applied);
@@ -75,6 +76,8 @@ pub struct Letter {
     pub retention: Duration,
     /// Whether it was redriven: its work may have run since.
     pub redriven: bool,
+    /// Whether an operator was alerted, because no further delivery of its work is expected.
+    pub alarmed: bool,
     /// The delivery, encoded by whoever put it here.
     pub delivery: Bytes,
 }
@@ -94,6 +97,8 @@ pub struct LetterHead {
     pub fence: Fence,
     /// Whether it was redriven: its work may have run since.
     pub redriven: bool,
+    /// Whether an operator was alerted, because no further delivery of its work is expected.
+    pub alarmed: bool,
     /// The size of the delivery.
     pub bytes: u64,
     /// When it was put here, by the store's clock.
@@ -115,10 +120,8 @@ pub enum Reason {
     Mismatched,
     /// It has no key, or is malformed.
     Invalid,
-    /// Its run was still going when half of what its sender waits was over: the sender may give up before it ends.
-    Running,
-    /// Its sender does not deliver it again, and its work has not succeeded.
-    Exhausted,
+    /// Its work has not succeeded, and its sender may not deliver it again.
+    Unfinished,
 }
 
 /// The answer to putting a letter.
@@ -138,6 +141,8 @@ pub enum Put {
 pub enum Mark {
     /// It is being redriven: its work may have run, whatever becomes of its record.
     Redriven,
+    /// No further delivery of its work is expected, and an operator was alerted.
+    Alarmed,
     /// Its work has succeeded, or an operator discarded it: the delivery goes, a tombstone stays.
     Closed,
 }
@@ -168,6 +173,7 @@ impl Letter {
             reason: self.reason,
             fence: self.fence,
             redriven: self.redriven,
+            alarmed: self.alarmed,
             bytes: self.delivery.len() as u64,
             created_at,
         }
@@ -192,6 +198,19 @@ impl Letter {
             )));
         }
         Ok(())
+    }
+}
+
+// === impl LetterHead ===
+
+impl LetterHead {
+    /// Whether only an operator can finish its work: no further delivery is expected.
+    #[must_use]
+    pub const fn is_for_operator(&self) -> bool {
+        match self.reason {
+            Reason::Unfinished => self.alarmed,
+            Reason::Parked | Reason::Failed | Reason::Mismatched | Reason::Invalid => true,
+        }
     }
 }
 
@@ -254,13 +273,12 @@ impl fmt::Debug for LetterId {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 5] = [
         Self::Parked,
         Self::Failed,
         Self::Mismatched,
         Self::Invalid,
-        Self::Running,
-        Self::Exhausted,
+        Self::Unfinished,
     ];
 
     /// The number that stores keep.
@@ -271,8 +289,7 @@ impl Reason {
             Self::Failed => 2,
             Self::Mismatched => 3,
             Self::Invalid => 4,
-            Self::Running => 5,
-            Self::Exhausted => 6,
+            Self::Unfinished => 5,
         }
     }
 
@@ -292,8 +309,7 @@ impl Reason {
             Self::Failed => "failed",
             Self::Mismatched => "mismatched",
             Self::Invalid => "invalid",
-            Self::Running => "running",
-            Self::Exhausted => "exhausted",
+            Self::Unfinished => "unfinished",
         }
     }
 
@@ -301,7 +317,7 @@ impl Reason {
     #[must_use]
     pub const fn is_of_own_key(self) -> bool {
         match self {
-            Self::Parked | Self::Failed | Self::Running | Self::Exhausted => true,
+            Self::Parked | Self::Failed | Self::Unfinished => true,
             Self::Mismatched | Self::Invalid => false,
         }
     }

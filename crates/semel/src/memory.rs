@@ -253,14 +253,14 @@ impl Kept {
             | Operation::Renew { .. }
             | Operation::Complete { .. }
             | Operation::Fail { .. }
-            | Operation::Release(_)
+            | Operation::Release { .. }
             | Operation::Look(_)
             | Operation::StepBegin { .. }
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive { .. }
-            | Operation::Park { .. }
+            | Operation::Retain { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
             | Operation::Ready => decision.answer,

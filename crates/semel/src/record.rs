@@ -18,7 +18,7 @@ pub use history::{
     decode_history, encode_history,
 };
 pub use hold::{Ending, Fail, FailKind, Held, Settled};
-pub use limits::PARK_AFTER_ATTEMPTS;
+pub use limits::{DoubtLimit, PARK_AFTER_ATTEMPTS};
 pub use operation::{Answer, Operation};
 pub use operator::{Acted, Finding, Resolution, sweepable};
 pub use step::{StepBegun, StepRecord};
@@ -42,6 +42,8 @@ pub struct Record {
     pub attempts: u32,
     /// How many of them ended in doubt: failed so, or lapsed and were found so.
     pub doubts: u32,
+    /// Time of the first of these doubts; a sick piece of work is told from a sick handler by its age.
+    pub doubted_at: Option<Time>,
     /// Whether the last run that began may or may not have had its effect, and nobody has found out. While another runs: of
     /// the one before it. Without meaning once settled.
     pub in_doubt: bool,

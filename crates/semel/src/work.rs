@@ -1,6 +1,6 @@
 //! Work: what a caller asks to have done once, and what an effect says when it fails.
 
-use crate::record::{BY_BYTES_MAX, Claim, InDoubt, Owner};
+use crate::record::{BY_BYTES_MAX, Claim, DoubtLimit, InDoubt, Owner};
 use crate::slots::{SlotWait, Slots};
 use crate::store::{Error, LABEL_BYTES_MAX, validate_acts_for, validate_bytes, validate_lease};
 use crate::{Fingerprint, Key, Outcome};
@@ -38,6 +38,7 @@ pub struct Work {
     pub(crate) in_doubt: InDoubt,
     pub(crate) max_attempts: Option<NonZeroU32>,
     pub(crate) max_in_doubt: Option<NonZeroU32>,
+    pub(crate) doubt_age: Duration,
     pub(crate) park_after: Option<Duration>,
     pub(crate) margin: Duration,
     pub(crate) backoff: Backoff,
@@ -113,6 +114,9 @@ pub enum FailureKind {
     Park,
 }
 
+/// The default of [`Work::doubt_age`].
+pub const DOUBT_AGE_MIN: Duration = Duration::from_secs(10 * 60);
+
 /// The default of [`Work::margin`].
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -131,6 +135,7 @@ impl Work {
             in_doubt: InDoubt::Retry,
             max_attempts: None,
             max_in_doubt: None,
+            doubt_age: DOUBT_AGE_MIN,
             park_after: None,
             margin: MARGIN,
             backoff: Backoff {
@@ -199,8 +204,9 @@ impl Work {
         }
     }
 
-    /// How many runs may end in doubt (time out, break off, lapse) before the work is parked; zero is no limit. Failures that
-    /// were answered do not count.
+    /// Sets how many runs may end in doubt (time out, break off, lapse) before the work is parked; zero is no limit. The first
+    /// of these doubts must be older than [`doubt_age`](Self::doubt_age): an outage puts many runs in doubt, and no work is
+    /// parked for that.
     pub fn max_in_doubt(self, max_in_doubt: u32) -> Self {
         Self {
             max_in_doubt: NonZeroU32::new(max_in_doubt),
@@ -208,8 +214,15 @@ impl Work {
         }
     }
 
+    /// Sets the minimum age of the first doubt before [`max_in_doubt`](Self::max_in_doubt) parks the work; default: 10 minutes.
+    /// A caller that has seen other work succeed after the first doubt knows that the handler is not to blame.
+    pub fn doubt_age(self, doubt_age: Duration) -> Self {
+        Self { doubt_age, ..self }
+    }
+
     /// How old the work may get, from its first run on, before one more run that does not succeed parks it, if there were
-    /// [`PARK_AFTER_ATTEMPTS`](crate::protocol::PARK_AFTER_ATTEMPTS) by then; `None` is no limit.
+    /// [`PARK_AFTER_ATTEMPTS`](crate::protocol::PARK_AFTER_ATTEMPTS) by then; `None` is no limit. A run that began nothing
+    /// parks old work however few there were.
     pub fn park_after(self, park_after: Option<Duration>) -> Self {
         Self { park_after, ..self }
     }
@@ -269,7 +282,7 @@ impl Work {
             retention: self.retention,
             in_doubt: self.doubt(),
             max_attempts: self.max_attempts,
-            max_in_doubt: self.max_in_doubt,
+            max_in_doubt: self.doubt_limit(Duration::ZERO),
             park_after: self.park_after,
             acts_for: self.acts_for(),
             label: self.label.clone(),
@@ -285,6 +298,12 @@ impl Work {
             Completes::Run => self.in_doubt,
             Completes::Handler => InDoubt::Retry,
         }
+    }
+
+    /// The limit on doubts, as of a run that began `running_for` ago. Its caller may have seen no success since.
+    pub(crate) fn doubt_limit(&self, running_for: Duration) -> Option<DoubtLimit> {
+        let age = self.doubt_age.saturating_add(running_for);
+        self.max_in_doubt.map(|runs| DoubtLimit { runs, age })
     }
 
     /// For how long after its grant a run may act, where that matters: its effect begins while the lease lasts, and is given

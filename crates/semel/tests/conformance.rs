@@ -34,7 +34,7 @@ impl Store for Unfinished {
             operation,
             Operation::Resolve { .. }
                 | Operation::Redrive { .. }
-                | Operation::Park { .. }
+                | Operation::Retain { .. }
                 | Operation::ReleaseByOperator { .. }
                 | Operation::Forget(_)
         ) {

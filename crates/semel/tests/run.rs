@@ -466,6 +466,27 @@ async fn where_the_handler_completes_its_word_alone_counts() {
     );
 }
 
+/// Its transaction did not record success, though it answered so: it may have acted by other means.
+#[tokio::test(start_paused = true)]
+async fn a_success_that_the_handler_did_not_complete_is_in_doubt() {
+    for (policy, state) in [
+        (InDoubt::Retry, State::Waiting),
+        (InDoubt::Probe, State::Waiting),
+        (InDoubt::Park, State::Parked),
+    ] {
+        let (store, semel) = one_store();
+        let work = || work().completes(Completes::Handler).in_doubt(policy);
+        let refused = |_| async { Err(Failure::retryable("the bank is closed")) };
+        let ended = semel().run(work(), refused).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+        let doubts = async || store.look(&key(1)).await.unwrap().unwrap().doubts;
+        assert_eq!(doubts().await, 0, "it answered that it failed");
+        let ended = semel().run(work(), succeed).await.unwrap();
+        assert_failed(&ended, state);
+        assert_eq!(doubts().await, 1, "it answered success under {policy:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn where_the_handler_completes_a_broken_run_is_not_in_doubt() {
     let (_, semel) = one_store();

@@ -13,6 +13,8 @@ mod subject;
 mod fault;
 #[path = "teeth/doubt.rs"]
 mod doubt;
+#[path = "teeth/age.rs"]
+mod age;
 #[path = "teeth/history.rs"]
 mod history;
 #[path = "teeth/store.rs"]

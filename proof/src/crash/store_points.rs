@@ -21,14 +21,14 @@ impl Interceptor for StorePoints {
             Operation::Renew { .. } => (Point::RenewSent, None),
             Operation::Complete { .. } => (Point::CompleteSent, Some(Point::CompleteAnswered)),
             Operation::Fail { .. }
-            | Operation::Release(_)
+            | Operation::Release { .. }
             | Operation::Look(_)
             | Operation::StepBegin { .. }
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive { .. }
-            | Operation::Park { .. }
+            | Operation::Retain { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
             | Operation::Steps(_)

@@ -291,24 +291,59 @@ pub(super) const FAULTS: &[DeliberateFault] = &[
             });
         }
     }),
-    keeper("keeper parks any run").input(|input| {
-        if let (Operation::Park { fence, .. }, Some(record)) = (&mut input.operation, &input.record)
+    doubts("doubts park however young")
+        .input(|input| input.change_doubt_limit(|max| max.age = Duration::ZERO)),
+    doubts("doubts age from the latest").decision(|input, decision| {
+        if let (Some(old), Some(new)) = (&input.record, &mut decision.write)
+            && new.doubts > old.doubts
         {
-            *fence = record.fence;
+            new.doubted_at = Some(input.now);
         }
     }),
-    keeper("keeper parks at once").input(|input| {
-        if let Operation::Park { .. } = input.operation {
-            input.change_record(|record| record.lease_until.0 -= 5_000);
+    mutant(
+        "a release leaves old work",
+        Settings::KEEPER,
+        Invariant::ReleaseParksOld,
+    )
+    .decision(|input, decision| {
+        if let (Operation::Release { .. }, Some(record)) = (&input.operation, &mut decision.write) {
+            record.state = State::Waiting;
         }
     }),
-    keeper("keeper takes the fence").decision(|input, decision| {
-        if let (Operation::Park { .. }, Some(record)) = (&input.operation, &mut decision.write) {
+    mutant(
+        "a release parks young work",
+        Settings::KEEPER,
+        Invariant::ReleaseParksOld,
+    )
+    .decision(|input, decision| {
+        if let (Operation::Release { .. }, Some(record)) = (&input.operation, &mut decision.write) {
+            record.state = State::Parked;
+        }
+    }),
+    keeper("a keeper shortens").decision(|input, decision| {
+        if let (Operation::Retain { retention, .. }, Some(record)) =
+            (&input.operation, &mut decision.write)
+        {
+            record.expires_at = input.now.plus(*retention);
+        }
+    }),
+    keeper("a keeper takes the fence").decision(|input, decision| {
+        if let (Operation::Retain { .. }, Some(record)) = (&input.operation, &mut decision.write) {
             record.fence.0 += 1;
         }
     }),
+    keeper("a keeper retains what succeeded").input(|input| {
+        if let Operation::Retain { .. } = input.operation {
+            input.show(State::Succeeded, State::Failed);
+        }
+    }),
+    keeper("a keeper retains nothing").decision(|input, decision| {
+        if let Operation::Retain { .. } = input.operation {
+            decision.write = None;
+        }
+    }),
     retry("release counts as success", Invariant::SuccessHasEffect).decision(|input, decision| {
-        if let (Operation::Release(_), Some(record)) = (&input.operation, &mut decision.write) {
+        if let (Operation::Release { .. }, Some(record)) = (&input.operation, &mut decision.write) {
             record.state = State::Succeeded;
         }
     }),
@@ -346,9 +381,9 @@ const fn probe(name: &'static str) -> Unchanged {
     )
 }
 
-/// A mutant that shows where a keeper parks.
+/// A mutant that shows where a keeper retains.
 const fn keeper(name: &'static str) -> Unchanged {
-    mutant(name, Settings::KEEPER, Invariant::KeeperParksIdle)
+    mutant(name, Settings::KEEPER, Invariant::KeeperRetains)
 }
 
 const fn mutant(name: &'static str, settings: Settings, invariant: Invariant) -> Unchanged {

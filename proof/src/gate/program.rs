@@ -215,6 +215,7 @@ fn route(deployment: &Deployment, address: &GateAddress) -> anyhow::Result<Route
         },
         downstream: None,
         promise: None,
+        task_names_unique: false,
         final_statuses: vec![handler::FINAL_STATUS..=handler::FINAL_STATUS],
         // The handler says so before it has done anything.
         undone_statuses: vec![503..=503],
@@ -257,7 +258,10 @@ fn terms(case: &Case) -> anyhow::Result<Terms> {
         deadline: None,
         retention: RETENTION,
         horizon: None,
+        delivers_for: None,
+        gap: None,
         max_in_doubt: 0,
+        doubt_age: Duration::ZERO,
         park_after: None,
         sender_attempts: SenderAttempts {
             most: None,

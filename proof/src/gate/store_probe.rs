@@ -100,14 +100,14 @@ impl Interceptor for StoreProbe {
                 }
                 self.ended(lease, call.await)
             }
-            Operation::Release(lease) => self.ended(lease, call.await),
+            Operation::Release { lease, .. } => self.ended(lease, call.await),
             Operation::Look(_)
             | Operation::StepBegin { .. }
             | Operation::StepRestart { .. }
             | Operation::StepComplete { .. }
             | Operation::Resolve { .. }
             | Operation::Redrive { .. }
-            | Operation::Park { .. }
+            | Operation::Retain { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
             | Operation::Steps(_)

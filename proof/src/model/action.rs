@@ -39,10 +39,8 @@ pub enum Action {
     Crash(usize),
     /// An operator acts.
     Operator(OperatorAct),
-    /// A keeper looks, and sees the record idle.
-    KeeperLooks,
-    /// The keeper parks what it saw, if that is still so.
-    KeeperParks,
+    /// A keeper prolongs the retention of unfinished work.
+    Retain,
     /// The store removes the record.
     Sweep,
     /// The store removes steps that belong to no record.
@@ -112,11 +110,8 @@ impl Semel {
         if world.budget.acts > 0 {
             actions.extend(OperatorAct::ALL.map(Action::Operator));
         }
-        if world.budget.looks > 0 {
-            actions.push(Action::KeeperLooks);
-        }
-        if world.seen.is_some() {
-            actions.push(Action::KeeperParks);
+        if world.budget.retains > 0 {
+            actions.push(Action::Retain);
         }
         actions.extend((0..world.handlers.len()).map(Action::LateEffect));
         for (number, worker) in world.workers.iter().enumerate() {

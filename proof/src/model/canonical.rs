@@ -18,8 +18,8 @@ pub const RETENTION: Duration = ticks(2);
 pub const DELAY: Duration = ticks(1);
 /// How long a run may act, where that matters: beyond its lease, within its retention.
 pub const ACTS: Duration = ticks(2);
-/// How long a keeper lets a record lie.
-pub const IDLE: Duration = ticks(1);
+/// Age of work that a release parks: more than the fences of one tick are apart, less than a tick.
+pub const OLD: Duration = Duration::from_micros(TICK_MICROS / 2);
 /// A tick is the unit of the model's clock. A fence is a number of microseconds, so many fit into one.
 const TICK_MICROS: u64 = 1_000;
 
@@ -33,6 +33,10 @@ pub const fn ticks(count: u64) -> Duration {
 #[must_use]
 pub const fn ago(ticks: u64) -> Time {
     Time(NOW.0 - ticks * TICK_MICROS)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).expect("it is a few ticks")
 }
 
 // === impl World ===
@@ -51,22 +55,28 @@ impl World {
     }
 
     /// Forgets distinctions that can make no difference any more. `reach` is how many ticks before now
-    /// a claim may still take for now, `grace` how many sweep lets an expired record lie.
-    pub fn canonicalize(&mut self, reach: u64, grace: u64) {
+    /// a claim may still take for now, `grace` how many sweep lets an expired record lie, `ages` how many it takes until
+    /// work is old.
+    pub fn canonicalize(&mut self, reach: u64, grace: u64, ages: u64) {
         self.canonical_times(ago(reach), ago(reach + grace));
         self.canonical_incarnations();
         self.canonical_workers();
-        self.canonical_fences(Fence(ago(reach).0));
+        self.canonical_fences(Fence(ago(reach + ages).0));
         self.canonical_owners();
     }
 
     /// Forgets what nothing is decided by under these settings.
-    pub fn canonical_doubts(&mut self, settings: &Settings) {
+    pub fn canonical_doubts(&mut self, settings: &Settings, reach: u64) {
         let probes = settings.in_doubt == InDoubt::Probe;
         let counts = settings.max_in_doubt.is_some();
+        // A first doubt that is old enough is as good as an older one.
+        let age = settings.max_in_doubt.map(|max| max.age);
+        let old = age.map(|age| Time(ago(reach).0 - micros(age)));
+        let doubted_at = |first: Option<Time>| first.max(old).filter(|_| first.is_some());
         if let Some(record) = &mut self.record {
             record.in_doubt &= probes;
             record.doubts *= u32::from(counts);
+            record.doubted_at = doubted_at(record.doubted_at).filter(|_| counts);
             // How a run failed is for people, until the work is settled.
             if record.state.ending().is_none() {
                 record.result = None;
@@ -74,7 +84,7 @@ impl World {
         }
         for incarnation in self.ghost.incarnations.values_mut() {
             incarnation.doubts *= u8::from(counts);
-            incarnation.in_doubt &= counts;
+            incarnation.doubted_at = doubted_at(incarnation.doubted_at).filter(|_| counts);
             incarnation.findings *= u8::from(probes);
         }
         for worker in &mut self.workers {
@@ -204,6 +214,10 @@ impl World {
             change(&mut record.lease_until);
             change(&mut record.expires_at);
             record.acts_until.iter_mut().for_each(&mut change);
+            record.doubted_at.iter_mut().for_each(&mut change);
+        }
+        for incarnation in self.ghost.incarnations.values_mut() {
+            incarnation.doubted_at.iter_mut().for_each(&mut change);
         }
         for handler in &mut self.handlers {
             change(&mut handler.acts_until);
@@ -233,7 +247,6 @@ impl World {
             }
         }
         self.ghost.highest.iter_mut().for_each(&mut change);
-        self.seen.iter_mut().for_each(&mut change);
         if let Some((fence, _)) = &mut self.ghost.holder {
             change(fence);
         }

@@ -1,7 +1,7 @@
 //! What must be possible: a world in which nothing happens breaks no rule either. Each example is
 //! found by looking at a world, or by asking it what it would answer.
 
-use super::canonical::NOW;
+use super::canonical::{NOW, RETENTION};
 use super::ghost::By;
 use super::request;
 use super::world::{Run, RunEnd, Stage, Work, Worker, World};
@@ -25,10 +25,10 @@ impl Semel {
             budget,
             ..
         } = self.settings;
-        let limited = max_attempts.or(max_in_doubt).is_some();
+        let limited = max_attempts.is_some() || max_in_doubt.is_some();
         let under_policy = match in_doubt {
             InDoubt::Probe => UNDER_PROBE,
-            InDoubt::Retry | InDoubt::Park if budget.looks > 0 => WITH_A_KEEPER,
+            InDoubt::Retry | InDoubt::Park if budget.retains > 0 => WITH_A_KEEPER,
             InDoubt::Retry | InDoubt::Park if limited => UNDER_A_LIMIT,
             InDoubt::Retry => UNDER_RETRY,
             InDoubt::Park => UNDER_PARK,
@@ -153,7 +153,7 @@ const UNDER_PARK: &[Example] = &[
 
 const UNDER_A_LIMIT: &[Example] = &[
     ("a lapsed run is taken over", taken_over),
-    ("a limit is reached", used_up),
+    ("a limit is reached", |_, world| used_up(world)),
 ];
 
 const UNDER_PROBE: &[Example] = &[
@@ -180,19 +180,25 @@ const UNDER_PROBE: &[Example] = &[
 ];
 
 const WITH_A_KEEPER: &[Example] = &[
-    ("a keeper parks", used_up),
-    ("a keeper comes too late", |_, world| {
-        world
-            .seen
-            .is_some_and(|seen| world.has_record(|record| record.fence > seen))
+    ("a keeper retains a lapsed run", |_, world| {
+        let untouched = world.ghost.present().acts == 0;
+        untouched
+            && is(world, State::Running)
+            && world.has_record(|record| record.expires_at > record.lease_until.plus(RETENTION))
     }),
-    ("a run that ended speaks again", |model, world| {
-        world.work == Work::Guarded
-            && is(world, State::Parked)
-            && any_run(world, |run| {
-                matches!(completed(model, world, run), Held::Applied(_))
-            })
+    ("a release parks old work", |_, world| {
+        used_up(world) && world.has_record(|record| record.attempts == 0)
     }),
+    (
+        "a run that a release parked speaks again",
+        |model, world| {
+            is(world, State::Parked)
+                && any_run(world, |run| {
+                    run.stage == Stage::Reporting(RunEnd::Release)
+                        && matches!(completed(model, world, run), Held::Applied(_))
+                })
+        },
+    ),
 ];
 
 /// Whether a later run of the incarnation got so far, without an operator.
@@ -201,7 +207,7 @@ fn second_run(world: &World, run: &Run, stage: Stage) -> bool {
     untouched && run.stage == stage && run.lease.attempt > 1 && is_current(world, run)
 }
 
-fn used_up(_: &Semel, world: &World) -> bool {
+fn used_up(world: &World) -> bool {
     is(world, State::Parked) && world.ghost.present().acts == 0
 }
 

@@ -33,8 +33,8 @@ pub struct Incarnation {
     pub commits: u8,
     /// Runs that ended in doubt.
     pub doubts: u8,
-    /// Whether the last one did, and has not said more since.
-    pub in_doubt: bool,
+    /// When the first of them was found to have ended so.
+    pub doubted_at: Option<Time>,
     /// Operator's acts.
     pub acts: u8,
     /// Those that said what became of a run.
@@ -115,20 +115,16 @@ impl Ghost {
             | Operation::Steps(_)
             | Operation::Index { .. }
             | Operation::Find(_)
+            | Operation::Retain { .. }
             | Operation::Ready => {}
             Operation::Renew { .. } => self.lease_end = Some(after.lease_until),
-            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_) => {
+            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release { .. } => {
                 self.remember_word(after);
             }
             Operation::Resolve { how, .. } => {
                 self.remember_act();
                 self.present_mut().findings += 1;
                 self.present_mut().end = resolved(how, after.fence);
-            }
-            // The run that it is of may speak for itself, though it had ended.
-            Operation::Park { .. } => {
-                self.holder = Some((after.fence, after.owner));
-                self.lease_end = None;
             }
             Operation::Redrive { .. } | Operation::ReleaseByOperator { .. } => self.remember_act(),
             Operation::Forget(_) => {
@@ -153,10 +149,10 @@ impl Ghost {
 
     fn remember_doubt(&mut self, observed: &Observed<'_>) {
         let in_doubt = observed.ends_in_doubt();
-        let speaks = observed.operation.lease().is_some();
         let incarnation = self.present_mut();
         incarnation.doubts += u8::from(in_doubt);
-        incarnation.in_doubt = in_doubt || incarnation.in_doubt && !speaks;
+        let first = in_doubt.then_some(observed.now);
+        incarnation.doubted_at = incarnation.doubted_at.or(first);
     }
 
     fn remember_word(&mut self, after: &Record) {
@@ -217,7 +213,7 @@ impl Incarnation {
         Self {
             effects: 0,
             doubts: 0,
-            in_doubt: false,
+            doubted_at: None,
             findings: 0,
             forgotten: false,
             end: None,

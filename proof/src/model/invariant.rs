@@ -30,13 +30,15 @@ pub enum Invariant {
     OneUnknownStart,
     /// No run beyond `max_attempts` without an operator's act.
     AttemptsBounded,
-    /// Every run that ended in doubt is counted and no other, and none follows one beyond `max_in_doubt` without an
-    /// operator's act.
+    /// Every run that ended in doubt is counted and no other; such an end parks at `max_in_doubt` if the first of them is old,
+    /// and not before.
     DoubtsBounded,
     /// Under `probe`, one effect at most, unless an operator said that it had not happened.
     OneProbedEffect,
-    /// A keeper parks the run that it saw, if that is idle, and takes nothing from it.
-    KeeperParksIdle,
+    /// A release parks old work, and no other.
+    ReleaseParksOld,
+    /// A keeper prolongs the retention of unfinished work, and changes nothing else.
+    KeeperRetains,
     /// A run's success is recorded only where an effect has happened.
     SuccessHasEffect,
     /// As soon as its lease or its delay is over, a key can be claimed, unless it is settled or parked.
@@ -45,7 +47,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All rules.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::OneLiveLease,
         Self::FencesRise,
         Self::StaleChangesNothing,
@@ -60,7 +62,8 @@ impl Invariant {
         Self::AttemptsBounded,
         Self::DoubtsBounded,
         Self::OneProbedEffect,
-        Self::KeeperParksIdle,
+        Self::ReleaseParksOld,
+        Self::KeeperRetains,
         Self::SuccessHasEffect,
         Self::NeverStuck,
     ];
@@ -83,7 +86,8 @@ impl Invariant {
             Self::AttemptsBounded => "attempts bounded",
             Self::DoubtsBounded => "doubts bounded",
             Self::OneProbedEffect => "one probed effect",
-            Self::KeeperParksIdle => "keeper parks idle",
+            Self::ReleaseParksOld => "release parks old work",
+            Self::KeeperRetains => "keeper retains",
             Self::SuccessHasEffect => "success has an effect",
             Self::NeverStuck => "never stuck",
         }

@@ -5,7 +5,8 @@ use super::invariant::Invariant;
 use super::world::Steps;
 use semel::clock::Time;
 use semel::protocol::{
-    Claim, Decision, Fail, FailKind, Lease, Operation, Record, State, StepRecord, decide,
+    Claim, Decision, DoubtLimit, Fail, FailKind, Lease, Operation, Record, State, StepRecord,
+    decide,
 };
 use std::time::Duration;
 
@@ -144,6 +145,19 @@ impl Input {
     pub(crate) fn change_failure(&mut self, change: impl FnOnce(&mut Fail)) {
         if let Operation::Fail { how, .. } = &mut self.operation {
             change(how);
+        }
+    }
+
+    /// Changes the limit on runs in doubt, where one is named.
+    pub(crate) fn change_doubt_limit(&mut self, change: impl FnOnce(&mut DoubtLimit)) {
+        if let Operation::Claim(Claim { max_in_doubt, .. })
+        | Operation::Fail {
+            how: Fail { max_in_doubt, .. },
+            ..
+        } = &mut self.operation
+            && let Some(limit) = max_in_doubt
+        {
+            change(limit);
         }
     }
 

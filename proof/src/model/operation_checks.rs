@@ -1,12 +1,13 @@
 //! The checker: sees every operation with its answer and what was written, and knows only the rules.
 
 use super::canonical::RETENTION;
-use super::ghost::Ghost;
+use super::ghost::{Ghost, Incarnation};
 use super::invariant::Invariant;
 use super::request;
 use semel::clock::Time;
 use semel::protocol::{
-    Answer, Decision, FailKind, Held, Lease, Operation, Record, State, StepBegun,
+    Answer, Claim, Decision, DoubtLimit, Fail, FailKind, Held, Lease, Operation, Record, State,
+    StepBegun,
 };
 
 /// One operation as the checker sees it.
@@ -26,7 +27,7 @@ pub struct Observed<'a> {
 type OperationCheck = fn(&Ghost, &Observed<'_>) -> bool;
 
 /// The rules that can be checked by one operation; the others are in [`state_checks`](super::state_checks).
-const RULES: [(Invariant, OperationCheck); 10] = [
+const RULES: [(Invariant, OperationCheck); 11] = [
     (Invariant::OneLiveLease, one_live_lease),
     (Invariant::FencesRise, fences_rise),
     (Invariant::StaleChangesNothing, stale_changes_nothing),
@@ -35,7 +36,8 @@ const RULES: [(Invariant, OperationCheck); 10] = [
     (Invariant::RetentionOutlivesLease, retention_outlives_lease),
     (Invariant::AttemptsBounded, attempts_bounded),
     (Invariant::DoubtsBounded, doubts_bounded),
-    (Invariant::KeeperParksIdle, keeper_parks_idle),
+    (Invariant::ReleaseParksOld, release_parks_old),
+    (Invariant::KeeperRetains, keeper_retains),
     (Invariant::StepsRemembered, steps_remembered),
 ];
 
@@ -77,6 +79,9 @@ fn one_completion(ghost: &Ghost, observed: &Observed<'_>) -> bool {
     let (Some(before), Some(after)) = (observed.before, observed.written()) else {
         return true;
     };
+    if let Operation::Retain { .. } = observed.operation {
+        return (after.state, &after.result) == (before.state, &before.result);
+    }
     let leaves_its_end = matches!(observed.operation, Operation::Forget(_))
         || matches!(observed.operation, Operation::Redrive { .. }) && before.state == State::Failed
         || matches!(observed.operation, Operation::Claim(_)) && before.expired(observed.now);
@@ -91,7 +96,10 @@ fn parked_stays(_: &Ghost, observed: &Observed<'_>) -> bool {
     // The run's own late word, and an operator's acts, may change it.
     let may_not = matches!(
         observed.operation,
-        Operation::Claim(_) | Operation::Renew { .. } | Operation::Look(_)
+        Operation::Claim(_)
+            | Operation::Renew { .. }
+            | Operation::Look(_)
+            | Operation::Retain { .. }
     );
     !(parked && may_not) || observed.written().is_none()
 }
@@ -128,35 +136,50 @@ fn doubts_bounded(ghost: &Ghost, observed: &Observed<'_>) -> bool {
     let Some(after) = observed.written() else {
         return true;
     };
-    let incarnation = ghost.present();
-    let doubts = if observed.is_new_incarnation() {
-        0
+    let new = Incarnation::default();
+    let incarnation = if observed.is_new_incarnation() {
+        &new
     } else {
-        u32::from(incarnation.doubts) + u32::from(observed.ends_in_doubt())
+        ghost.present()
     };
-    let allowed = if let Operation::Claim(claim) = observed.operation {
-        claim.max_in_doubt
-    } else {
-        None
+    let ends_in_doubt = observed.ends_in_doubt();
+    let doubts = u32::from(incarnation.doubts) + u32::from(ends_in_doubt);
+    let first = incarnation
+        .doubted_at
+        .or(ends_in_doubt.then_some(observed.now));
+    let counted = (after.doubts, after.doubted_at) == (doubts, first);
+    let reached = |max: DoubtLimit| {
+        let is_old = first.is_some_and(|first| first.plus(max.age) <= observed.now);
+        is_old && doubts >= max.runs.get()
     };
-    // A run that was parked may say late that it failed or began nothing, and is run again.
-    let after_doubt = observed.ends_in_doubt() || incarnation.in_doubt;
-    let bounded = allowed.is_none_or(|max| doubts < max.get() + u32::from(incarnation.acts));
-    after.doubts == doubts && (observed.granted().is_none() || !after_doubt || bounded)
+    let parks_at_limit = |max| observed.parks() == (ends_in_doubt && reached(max));
+    counted && observed.doubt_limit().is_none_or(parks_at_limit)
 }
 
-fn keeper_parks_idle(_: &Ghost, observed: &Observed<'_>) -> bool {
-    let (Operation::Park { fence, idle, .. }, Some(after)) =
-        (observed.operation, observed.written())
+fn release_parks_old(_: &Ghost, observed: &Observed<'_>) -> bool {
+    let (Operation::Release { park_after, .. }, Some(before), Some(after)) =
+        (observed.operation, observed.before, observed.written())
     else {
         return true;
     };
-    observed.before.is_some_and(|before| {
-        let open = matches!(before.state, State::Running | State::Waiting);
-        let idle = before.lease_until.plus(*idle) <= observed.now;
-        let kept = (after.fence, after.owner) == (before.fence, before.owner);
-        open && idle && kept && before.fence == *fence && after.state == State::Parked
-    })
+    let age = observed.now.since(Time(before.born.0));
+    let is_old = park_after.is_some_and(|after| age >= after);
+    (after.state == State::Parked) == is_old
+}
+
+fn keeper_retains(_: &Ghost, observed: &Observed<'_>) -> bool {
+    let Operation::Retain { retention, .. } = observed.operation else {
+        return true;
+    };
+    let unfinished = observed.before.filter(|old| {
+        let is_unfinished = matches!(old.state, State::Running | State::Waiting | State::Failed);
+        is_unfinished && !old.expired(observed.now)
+    });
+    let retained = unfinished.map(|old| Record {
+        expires_at: old.expires_at.max(observed.now.plus(*retention)),
+        ..old.clone()
+    });
+    observed.written() == retained.as_ref()
 }
 
 /// Only an incarnation that is over may be said to have ended: its steps are removed.
@@ -247,8 +270,27 @@ impl<'a> Observed<'a> {
         let was_running =
             self.written().is_some() && self.before.is_some_and(|old| old.state == State::Running);
         let said = matches!(self.operation, Operation::Fail { how, .. } if matches!(how.kind, FailKind::InDoubt { .. }));
-        let found = matches!(self.operation, Operation::Claim(_) | Operation::Park { .. });
+        let found = matches!(self.operation, Operation::Claim(_));
         was_running && (said || found && !self.is_new_incarnation())
+    }
+
+    /// The limit on runs in doubt that a claim or a failure names, where nothing else parks.
+    const fn doubt_limit(&self) -> Option<DoubtLimit> {
+        if let Operation::Claim(Claim { max_in_doubt, .. })
+        | Operation::Fail {
+            how: Fail { max_in_doubt, .. },
+            ..
+        } = self.operation
+        {
+            return *max_in_doubt;
+        }
+        None
+    }
+
+    /// Whether a record is parked that was not.
+    fn parks(&self) -> bool {
+        let parked = |record: &Record| record.state == State::Parked;
+        self.written().is_some_and(parked) && !self.before.is_some_and(parked)
     }
 
     /// The run that speaks of itself, if it is one; about a step it is checked by itself.

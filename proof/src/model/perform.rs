@@ -1,14 +1,14 @@
 //! How an action changes the world. Every decision is the protocol's, and every one is checked.
 
 use super::action::{Action, OperatorAct, Reading, Reply};
-use super::canonical::{IDLE, LEASE, NOW, RETENTION, ago};
+use super::canonical::{LEASE, NOW, RETENTION, ago};
 use super::invariant::Invariant;
 use super::request::{KEY, STEP};
 use super::world::{Handler, Run, RunEnd, Stage, Work, Worker, World};
 use super::{Semel, request};
 use bytes::Bytes;
 use semel::protocol::{
-    Acted, Answer, Finding, Held, InDoubt, Lease, Operation, Record, Resolution, State, StepBegun,
+    Acted, Answer, Finding, Held, InDoubt, Lease, Operation, Resolution, StepBegun,
 };
 
 impl Semel {
@@ -25,8 +25,7 @@ impl Semel {
             Action::Effect(number) => self.takes_effect(world, number)?,
             Action::Probe(number) => world.probes(number),
             Action::LateEffect(handler) => world.takes_effect_late(handler),
-            Action::KeeperLooks => world.keeper_looks()?,
-            Action::KeeperParks => self.keeper_parks(world)?,
+            Action::Retain => self.retains(world)?,
             Action::Commit(number, reply) => self.commits(world, number, reply),
             Action::Report(number, end, reply) => self.says(world, number, end, reply),
             Action::Renew(number) => self.renews(world, number),
@@ -96,16 +95,15 @@ impl Semel {
         Some(())
     }
 
-    fn keeper_parks(&self, world: &mut World) -> Option<()> {
-        let fence = world.seen.take()?;
-        let operation = Operation::Park {
+    fn retains(&self, world: &mut World) -> Option<()> {
+        world.budget.retains -= 1;
+        let operation = Operation::Retain {
             key: KEY,
-            fence,
-            idle: IDLE,
-            by: Bytes::new(),
+            retention: RETENTION,
         };
         let answer = self.take(world, &operation);
-        (answer == Answer::Acted(Acted::Applied)).then_some(())
+        let matters = answer == Answer::Acted(Acted::Applied) || !world.broken.is_empty();
+        matters.then_some(())
     }
 
     /// The first byte leaves: from here on the effect may have happened.
@@ -305,17 +303,6 @@ impl World {
             let incarnation = self.ghost.incarnation_mut(handler.incarnation);
             incarnation.effects += 1;
         }
-    }
-
-    fn keeper_looks(&mut self) -> Option<()> {
-        let idle = |record: &&Record| {
-            let open = matches!(record.state, State::Running | State::Waiting);
-            open && record.lease_until.plus(IDLE) <= NOW
-        };
-        let seen = self.record.as_ref().filter(idle)?.fence;
-        self.budget.looks -= 1;
-        self.seen = Some(seen);
-        Some(())
     }
 
     /// A worker learns, or does not learn, whether to run the step.

@@ -24,7 +24,7 @@ impl Semel {
             in_doubt: self.settings.in_doubt,
             max_attempts: self.settings.max_attempts,
             max_in_doubt: self.settings.max_in_doubt,
-            park_after: None,
+            park_after: self.settings.park_after,
             acts_for: self.settings.acts_for(),
             label: bytes::Bytes::new(),
             by: bytes::Bytes::new(),
@@ -43,7 +43,12 @@ impl Semel {
                     retention: RETENTION,
                 };
             }
-            RunEnd::Release => return Operation::Release(lease),
+            RunEnd::Release => {
+                return Operation::Release {
+                    lease,
+                    park_after: self.settings.park_after,
+                };
+            }
             RunEnd::FailFinal => FailKind::Final,
             RunEnd::FailRetryable => FailKind::Retryable { delay: DELAY },
             RunEnd::FailInDoubt => FailKind::InDoubt {
@@ -65,7 +70,7 @@ impl Semel {
             in_doubt: self.settings.in_doubt,
             max_attempts: self.settings.max_attempts,
             max_in_doubt: self.settings.max_in_doubt,
-            park_after: None,
+            park_after: self.settings.park_after,
             retention: RETENTION,
             result,
         };

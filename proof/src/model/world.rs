@@ -21,8 +21,6 @@ pub struct World {
     pub workers: Vec<Worker>,
     /// Handlers whose gate has given them up, and which may still act.
     pub handlers: Vec<Handler>,
-    /// The run that a keeper saw idle.
-    pub seen: Option<Fence>,
     /// What is left of the things that are bounded.
     pub budget: Budget,
     /// What the checker remembers. No action reads it.
@@ -122,8 +120,8 @@ pub struct Budget {
     pub acts: u8,
     /// Steps of the store's clock back by a tick.
     pub clock_back: u8,
-    /// Looks of a keeper.
-    pub looks: u8,
+    /// Records that a keeper retains.
+    pub retains: u8,
 }
 
 // === impl World ===
@@ -138,7 +136,6 @@ impl World {
             steps: Steps::new(),
             workers: vec![Worker::Idle; workers],
             handlers: Vec::new(),
-            seen: None,
             budget,
             ghost: Ghost::default(),
             broken: Vec::new(),

@@ -1,8 +1,8 @@
 //! A call: what a caller asked of the store, what it was told, and when. The checker reads nothing else of a worker.
 
 use semel::protocol::{
-    Acted, Answer, Claim, Claimed, Fail, FailKind, Finding, Held, InDoubt, Lease, Operation, Owner,
-    State, StepBegun,
+    Acted, Answer, Claim, Claimed, DoubtLimit, Fail, FailKind, Finding, Held, InDoubt, Lease,
+    Operation, Owner, State, StepBegun,
 };
 use semel::{Error, Fingerprint, Outcome};
 use serde::{Deserialize, Serialize};
@@ -45,8 +45,8 @@ pub(crate) enum RunEnded {
     /// The same, in a transaction of the caller's.
     CompleteIn(Nonce),
     Fail(FailureTerms, ResultId),
-    /// Not begun: the right to run is given back.
-    Release,
+    /// Not begun: the lease is given up. Parks work of this age, in µs; 0 is no limit.
+    Release(u64),
 }
 
 /// What is asked about a step.
@@ -81,11 +81,13 @@ pub(crate) enum Policy {
     Probe,
 }
 
-/// How many runs before the work is parked, of all and of those in doubt; 0 is no limit.
+/// How many runs before the work is parked, of all and of those in doubt; 0 is no limit. The first doubt must be of this
+/// age, in µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunLimits {
     pub(crate) attempts: u32,
     pub(crate) doubts: u32,
+    pub(crate) doubt_age: u64,
 }
 
 /// A claim's random id, short enough to read.
@@ -144,8 +146,8 @@ pub(crate) enum OperatorCall {
     ResolveRetry,
     /// Makes a parked or failed record claimable again.
     Redrive,
-    /// A keeper's: parks the run with this fence if it is idle for so long, in µs.
-    Park(u64, u64),
+    /// A keeper's: prolongs the retention of unfinished work, in µs from now on.
+    Retain(u64),
     /// Takes the right to run away.
     Release,
     /// Ends the incarnation.
@@ -239,7 +241,9 @@ impl Request {
             Operation::Fail { how, .. } => {
                 Self::End(run(), RunEnded::Fail(FailureTerms::of(how), result()))
             }
-            Operation::Release(_) => Self::End(run(), RunEnded::Release),
+            Operation::Release { park_after, .. } => {
+                Self::End(run(), RunEnded::Release(park_after.map_or(0, micros)))
+            }
             Operation::StepBegin { name, .. } => step(name, StepRequest::Begin),
             Operation::StepRestart { name, .. } => step(name, StepRequest::Restart),
             Operation::StepComplete { name, result, .. } => {
@@ -251,8 +255,8 @@ impl Request {
                 Finding::Retry => OperatorCall::ResolveRetry,
             }),
             Operation::Redrive { .. } => Self::Operate(OperatorCall::Redrive),
-            Operation::Park { fence, idle, .. } => {
-                Self::Operate(OperatorCall::Park(fence.0, micros(*idle)))
+            Operation::Retain { retention, .. } => {
+                Self::Operate(OperatorCall::Retain(micros(*retention)))
             }
             Operation::ReleaseByOperator { .. } => Self::Operate(OperatorCall::Release),
             Operation::Forget(_) => Self::Operate(OperatorCall::Forget),
@@ -313,11 +317,12 @@ impl Policy {
 // === impl RunLimits ===
 
 impl RunLimits {
-    fn of(attempts: Option<NonZeroU32>, doubts: Option<NonZeroU32>) -> Self {
+    fn of(attempts: Option<NonZeroU32>, doubts: Option<DoubtLimit>) -> Self {
         let number = |max: Option<NonZeroU32>| max.map_or(0, NonZeroU32::get);
         Self {
             attempts: number(attempts),
-            doubts: number(doubts),
+            doubts: number(doubts.map(|max| max.runs)),
+            doubt_age: doubts.map_or(0, |max| micros(max.age)),
         }
     }
 }

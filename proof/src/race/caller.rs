@@ -8,14 +8,16 @@ use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::clock::{Clock, SystemClock};
-use semel::protocol::{Answer, Fence, Finding, InDoubt, Operation, Resolution, StepBegun};
-use semel::store::StoreExt;
+use semel::protocol::{Answer, Finding, InDoubt, Operation, Resolution, StepBegun};
 use semel::{Key, Outcome, Store};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the impatient let everybody else go first before they give up.
 const IMPATIENCE_TURNS: std::ops::Range<u32> = 0..12;
+
+/// Retention that a keeper asks for, in ms: around that of claims.
+const RETAIN_MS: std::ops::Range<u64> = 50..400;
 
 /// How many calls in a hundred are impatient.
 const IMPATIENT_PERCENT: u32 = 3;
@@ -94,7 +96,7 @@ impl Caller {
         }
     }
 
-    /// An operator's act.
+    /// An operator's act, or a keeper's.
     pub(super) async fn operate(&mut self, key: u32) {
         let Some(name) = self.keys.get(key as usize).copied() else {
             return;
@@ -117,27 +119,13 @@ impl Caller {
                 key: name,
                 by: Bytes::new(),
             },
-            5 => match self.idle(name).await {
-                Some(park) => park,
-                None => return,
+            5 => Operation::Retain {
+                key: name,
+                retention: Duration::from_millis(self.rng.random_range(RETAIN_MS)),
             },
             _ => Operation::Forget(name),
         };
         self.call(key, operation).await;
-    }
-
-    /// A keeper looks, and parks what it saw, or nearly.
-    async fn idle(&mut self, key: Key) -> Option<Operation> {
-        let record = self.store.look(&key).await.ok()??;
-        let idle = Duration::from_millis(self.rng.random_range(0..10));
-        let other = u64::from(self.rng.random_ratio(1, 5));
-        let fence = Fence(record.fence.0 - other);
-        Some(Operation::Park {
-            key,
-            fence,
-            idle,
-            by: Bytes::new(),
-        })
     }
 
     /// A result that nobody else records.

@@ -29,10 +29,12 @@ const READ: &str = "\
       (extract(epoch FROM (old).lease_until) * 1000000)::bigint, \
       (extract(epoch FROM (old).expires_at) * 1000000)::bigint, (old).result, (old).doubts, (old).in_doubt, \
       (extract(epoch FROM (old).acts_until) * 1000000)::bigint, \
+      (extract(epoch FROM (old).doubted_at) * 1000000)::bigint, \
       (new).state, (new).fp, (new).attempts, (new).born, (new).fence, (new).owner::text, \
       (extract(epoch FROM (new).lease_until) * 1000000)::bigint, \
       (extract(epoch FROM (new).expires_at) * 1000000)::bigint, (new).result, (new).doubts, (new).in_doubt, \
-      (extract(epoch FROM (new).acts_until) * 1000000)::bigint, (renewal).fence, \
+      (extract(epoch FROM (new).acts_until) * 1000000)::bigint, \
+      (extract(epoch FROM (new).doubted_at) * 1000000)::bigint, (renewal).fence, \
       (extract(epoch FROM (renewal).lease_until) * 1000000)::bigint, \
       (extract(epoch FROM (renewal).expires_at) * 1000000)::bigint, COALESCE(gone, false) \
     FROM race.change ORDER BY id";
@@ -77,6 +79,8 @@ pub(crate) struct Version {
     pub(crate) result: Option<ResultId>,
     /// How many runs ended in doubt.
     pub(crate) doubts: u32,
+    /// When the first of them did, in µs since 1970; 0 is none.
+    pub(crate) doubted_at: u64,
     /// Whether the last one did.
     pub(crate) in_doubt: bool,
     /// Until when it may act, in µs since 1970; 0 is not said.
@@ -164,8 +168,8 @@ impl History {
 impl KeyState {
     /// The next change of this key; `None` when a renewal was removed that made no difference any more.
     fn change(&mut self, row: &Row) -> anyhow::Result<Option<Change>> {
-        let (at, aged, gone) = (unsigned(row.get(0))?, row.get(1), row.get(30));
-        let renewal = Renewal::of(row, 27)?;
+        let (at, aged, gone) = (unsigned(row.get(0))?, row.get(1), row.get(32));
+        let renewal = Renewal::of(row, 29)?;
         if gone {
             return Ok(self.removed(renewal).map(|(old, new)| Change {
                 at,
@@ -175,7 +179,7 @@ impl KeyState {
             }));
         }
         let (old, new) = match renewal {
-            None => (Version::of(row, 3)?, Version::of(row, 15)?),
+            None => (Version::of(row, 3)?, Version::of(row, 16)?),
             // A renewal of what is not there is nobody's: nothing changed into nothing.
             Some(renewal) => {
                 let renewed = self.record.filter(|record| record.fence == renewal.fence);
@@ -251,7 +255,7 @@ impl Version {
         self.fence == old.fence && waiting && ended
     }
 
-    /// Reads the twelve columns from `first` on; `None` when there was no record.
+    /// Reads the thirteen columns from `first` on; `None` when there was no record.
     fn of(row: &Row, first: usize) -> anyhow::Result<Option<Self>> {
         let Some(state) = row.get::<_, Option<i16>>(first) else {
             return Ok(None);
@@ -272,6 +276,7 @@ impl Version {
             doubts: u32::try_from(row.get::<_, i32>(first + 9))?,
             in_doubt: row.get(first + 10),
             acts_until: unsigned(row.get::<_, Option<i64>>(first + 11).unwrap_or(0))?,
+            doubted_at: unsigned(row.get::<_, Option<i64>>(first + 12).unwrap_or(0))?,
         }))
     }
 }

@@ -7,7 +7,9 @@ use crate::harness::{Ledger, ProcessConfig, StoreKind};
 use rand::Rng;
 use rand::rngs::StdRng;
 use semel::key::{Field, Scope};
-use semel::protocol::{Answer, Claim, Claimed, Fail, FailKind, InDoubt, Lease, Operation};
+use semel::protocol::{
+    Answer, Claim, Claimed, DoubtLimit, Fail, FailKind, InDoubt, Lease, Operation,
+};
 use semel::{Fingerprint, Key, Store};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -31,6 +33,12 @@ const FIRESTORE_PACE: u32 = 6;
 
 /// How long runs that are probed may act, in leases, unless their retention is shorter.
 const ACTS_LEASES: u32 = 3;
+
+/// Age of a first doubt from which doubts park, in ms: around that of a few leases.
+const DOUBT_AGE_MS: std::ops::Range<u64> = 20..120;
+
+/// Age of work that a release parks, in ms: around that of a key's retention.
+const OLD_MS: std::ops::Range<u64> = 50..300;
 
 /// The pause after a claim that was not granted, in ms.
 const PAUSE_MS: std::ops::Range<u64> = 1..8;
@@ -136,7 +144,7 @@ impl Racer {
             retention,
             in_doubt,
             max_attempts: NonZeroU32::new(if rng.random_ratio(1, 5) { 3 } else { 0 }),
-            max_in_doubt: NonZeroU32::new(if rng.random_ratio(1, 5) { 2 } else { 0 }),
+            max_in_doubt: rng.random_ratio(1, 5).then(|| doubt_limit(rng)),
             acts_for: (in_doubt == InDoubt::Probe).then_some(retention.min(lease * ACTS_LEASES)),
             ..Claim::new(key, Fingerprint::of(&[payload]))
         })
@@ -199,7 +207,14 @@ impl Racer {
                 result,
                 retention,
             },
-            None => Operation::Release(lease),
+            None => {
+                let parks = self.caller.rng.random_ratio(1, 4);
+                let age = Duration::from_millis(self.caller.rng.random_range(OLD_MS));
+                Operation::Release {
+                    lease,
+                    park_after: parks.then_some(age),
+                }
+            }
             Some(kind) => {
                 let how = Fail {
                     kind,
@@ -226,6 +241,19 @@ impl Racer {
                 return;
             }
         }
+    }
+}
+
+/// Two runs in doubt: at once, or when the first of them is a little old.
+fn doubt_limit(rng: &mut StdRng) -> DoubtLimit {
+    let age = if rng.random_bool(0.5) {
+        rng.random_range(DOUBT_AGE_MS)
+    } else {
+        0
+    };
+    DoubtLimit {
+        runs: NonZeroU32::new(2).expect("two is not zero"),
+        age: Duration::from_millis(age),
     }
 }
 

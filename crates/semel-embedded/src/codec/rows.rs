@@ -75,6 +75,7 @@ impl Encode for Record {
         out.push(self.state.number());
         out.extend_from_slice(&self.attempts.to_be_bytes());
         out.extend_from_slice(&self.doubts.to_be_bytes());
+        encode_time(self.doubted_at, out);
         out.push(u8::from(self.in_doubt));
         encode_time(self.acts_until, out);
         out.extend_from_slice(self.fingerprint.as_bytes());
@@ -111,6 +112,7 @@ fn decode_outline(fields: &mut Fields<'_>) -> Option<Record> {
         state: State::from_number(fields.u8()?)?,
         attempts: fields.u32()?,
         doubts: fields.u32()?,
+        doubted_at: decode_time(fields)?,
         in_doubt: fields.flag()?,
         acts_until: decode_time(fields)?,
         fingerprint: Fingerprint::from_bytes(fields.array()?),
@@ -276,6 +278,7 @@ fn decode_letter(mut fields: Fields<'_>) -> Option<Letter> {
         fence: head.fence,
         retention: Duration::from_micros(fields.u64()?),
         redriven: head.redriven,
+        alarmed: head.alarmed,
         delivery: Bytes::copy_from_slice(fields.rest()),
     })
 }
@@ -291,6 +294,7 @@ impl Encode for LetterHead {
         out.push(self.reason.number());
         out.extend_from_slice(&self.fence.0.to_be_bytes());
         out.push(u8::from(self.redriven));
+        out.push(u8::from(self.alarmed));
         out.extend_from_slice(&self.bytes.to_be_bytes());
         out.extend_from_slice(&self.created_at.0.to_be_bytes());
         out.push(u8::from(self.key.is_some()));
@@ -316,6 +320,7 @@ fn decode_head(fields: &mut Fields<'_>) -> Option<LetterHead> {
         reason: Reason::from_number(fields.u8()?)?,
         fence: Fence(fields.u64()?),
         redriven: fields.flag()?,
+        alarmed: fields.flag()?,
         bytes: fields.u64()?,
         created_at: Time(fields.u64()?),
         key: if fields.flag()? {
@@ -344,6 +349,7 @@ mod tests {
             state: State::Succeeded,
             attempts: 3,
             doubts: 2,
+            doubted_at: Some(Time(15)),
             in_doubt: true,
             acts_until: Some(Time(25)),
             born: Fence(10),
@@ -369,6 +375,7 @@ mod tests {
             result: None,
             label: Bytes::new(),
             acts_until: None,
+            doubted_at: None,
             state: State::Running,
             ..settled()
         });
@@ -395,7 +402,7 @@ mod tests {
             synced: 2,
             letters: 3,
         });
-        for key in [None, Some(KEY)] {
+        for (key, redriven) in [(None, true), (Some(KEY), false)] {
             let letter = Letter {
                 id: LetterId([1; 32]),
                 key,
@@ -403,7 +410,8 @@ mod tests {
                 reason: Reason::Parked,
                 fence: Fence(11),
                 retention: Duration::from_micros(12),
-                redriven: true,
+                redriven,
+                alarmed: !redriven,
                 delivery: Bytes::from_static(b"POST /orders"),
             };
             survives(letter.head(Time(8)));

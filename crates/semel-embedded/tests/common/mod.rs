@@ -91,6 +91,7 @@ pub fn letter(n: u64) -> Letter {
         fence: Fence(1),
         retention: Duration::from_secs(60),
         redriven: false,
+        alarmed: false,
         delivery: result(n),
     }
 }

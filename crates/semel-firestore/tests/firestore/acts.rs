@@ -102,9 +102,9 @@ async fn act_whose_answer_is_lost_is_done_once_and_answered_as_done() {
         let lease = bed.grant(n + 2).await;
         bed.fail(&lease, FailKind::Retryable { delay }).await;
         commits();
-        let acted = bed.store.park(&lease.key, lease.fence, delay, "me").await;
-        assert_eq!(acted, Ok(Acted::Applied), "park, {fault:?}");
-        assert_eq!(bed.stands(&lease.key).await, (State::Parked, 1));
+        let acted = bed.store.retain(&lease.key, HOUR * 2).await;
+        assert_eq!(acted, Ok(Acted::Applied), "retain, {fault:?}");
+        assert_eq!(bed.stands(&lease.key).await, (State::Waiting, 0));
 
         let lease = bed.grant(n + 3).await;
         commits();
@@ -186,14 +186,17 @@ async fn letter_whose_answer_is_lost_is_kept_once_and_closed_with_its_parts() {
             fence: Fence(0),
             retention: HOUR,
             redriven: false,
+            alarmed: false,
             delivery: "small".into(),
         };
         commits();
         assert_eq!(bed.store.put(&letter).await, Ok(Put::Applied), "{fault:?}");
         commits();
-        let marked = bed.store.mark(&letter.id, Mark::Redriven).await;
-        assert_eq!(marked, Ok(Marked::Applied), "{fault:?}");
-        commits();
+        for mark in [Mark::Redriven, Mark::Alarmed] {
+            let marked = bed.store.mark(&letter.id, mark).await;
+            assert_eq!(marked, Ok(Marked::Applied), "{mark:?}, {fault:?}");
+            commits();
+        }
         let marked = bed.store.mark(&letter.id, Mark::Closed).await;
         assert_eq!(marked, Ok(Marked::Applied), "{fault:?}");
         assert_eq!(bed.store.get(&letter.id).await, Ok(None));

@@ -71,6 +71,7 @@ async fn large_steps_and_letters_are_kept_whole() {
         fence: Fence(0),
         retention: Duration::from_secs(60),
         redriven: false,
+        alarmed: false,
         delivery: whole,
     };
     assert_eq!(store.put(&letter).await, Ok(Put::Applied));

@@ -240,6 +240,7 @@ async fn letters_that_somebody_else_put_there_stop_no_list() {
         fence: Fence(0),
         retention: HOUR,
         redriven: false,
+        alarmed: false,
         delivery: Bytes::from_static(b"x"),
     };
     assert_eq!(store.put(&letter).await, Ok(Put::Applied));

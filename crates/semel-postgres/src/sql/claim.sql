@@ -2,12 +2,12 @@
 -- a write. No row: a claim of the same key was in flight and has committed since, so claim again with the same owner.
 WITH seen AS MATERIALIZED (
   SELECT r.fence, r.born, r.attempts, r.state, r.owner, GREATEST(r.lease_until, n.lease_until) AS lease_until,
-         GREATEST(r.expires_at, n.expires_at) AS expires_at, r.fp, r.result, r.doubts, r.in_doubt, r.acts_until
+         GREATEST(r.expires_at, n.expires_at) AS expires_at, r.fp, r.result, r.doubts, r.in_doubt, r.acts_until, r.doubted_at
     FROM semel.rec r
     LEFT JOIN LATERAL (                 -- looked for only where it can change the answer
       SELECT CASE WHEN r.state = 1 THEN n.lease_until END AS lease_until, n.expires_at
         FROM semel.renewal n
-       WHERE (r.state = 1 OR r.expires_at <= clock_timestamp()) AND n.key = r.key AND n.fence = r.fence OFFSET 0) n ON true
+       WHERE (r.state IN (1, 3) OR r.expires_at <= clock_timestamp()) AND n.key = r.key AND n.fence = r.fence OFFSET 0) n ON true
    WHERE r.key = $1::bytea
 ), win AS (
   INSERT INTO semel.rec AS t (key, fp, state, attempts, born, fence, owner, lease_until, expires_at, acts_until)
@@ -20,7 +20,7 @@ WITH seen AS MATERIALIZED (
 ) /* label */
 SELECT key, fence, fence AS born, 1 AS attempts, 1::smallint AS state, NULL::uuid AS owner, NULL::timestamptz AS lease_until,
        NULL::timestamptz AS expires_at, NULL::bytea AS fp, NULL::bytea AS result, NULL::timestamptz AS now,
-       0 AS doubts, false AS in_doubt, NULL::timestamptz AS acts_until FROM win
+       0 AS doubts, false AS in_doubt, NULL::timestamptz AS acts_until, NULL::timestamptz AS doubted_at FROM win
 UNION ALL
 SELECT $1::bytea, fence, born, attempts, state, owner, lease_until, expires_at, fp, result, clock_timestamp(),
-       doubts, in_doubt, acts_until FROM seen
+       doubts, in_doubt, acts_until, doubted_at FROM seen

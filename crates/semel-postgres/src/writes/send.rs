@@ -100,7 +100,7 @@ fn completion(operation: &Operation) -> Result<(&Lease, &Bytes, Duration), Query
 async fn fail(group: &[&Operation], lent: &Lent<'_>) -> Rows {
     let mut leases = Leases::default();
     let (mut kinds, mut policies) = (vec![], vec![]);
-    let (mut attempts, mut doubts, mut ages) = (vec![], vec![], vec![]);
+    let (mut attempts, mut doubts, mut doubt_ages, mut ages) = (vec![], vec![], vec![], vec![]);
     let (mut delays, mut retentions, mut results) = (vec![], vec![], vec![]);
     for operation in group {
         let Operation::Fail { lease, how } = operation else {
@@ -111,14 +111,16 @@ async fn fail(group: &[&Operation], lent: &Lent<'_>) -> Rows {
         kinds.push(kind);
         policies.push(wire::policy(how.in_doubt));
         attempts.push(wire::limit_out(how.max_attempts));
-        doubts.push(wire::limit_out(how.max_in_doubt));
+        let (doubt, doubt_age) = wire::doubt_limit_out(how.max_in_doubt);
+        doubts.push(doubt);
+        doubt_ages.push(doubt_age);
         ages.push(wire::age_out(how.park_after));
         delays.push(delay);
         retentions.push(Span(how.retention));
         results.push(Raw(&how.result));
     }
     let [keys, fences, owners] = leases.params();
-    let params: [Param<'_>; 11] = [
+    let params: [Param<'_>; 12] = [
         keys,
         fences,
         owners,
@@ -126,6 +128,7 @@ async fn fail(group: &[&Operation], lent: &Lent<'_>) -> Rows {
         &policies,
         &attempts,
         &doubts,
+        &doubt_ages,
         &ages,
         &delays,
         &retentions,

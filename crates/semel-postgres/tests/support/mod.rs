@@ -180,8 +180,10 @@ pub(crate) async fn age(sql: &Client, by: Duration) {
         by.as_micros()
     );
     let acts = format!(
-        "UPDATE semel.rec SET acts_until = acts_until - interval '{} us' WHERE acts_until IS NOT NULL;",
-        by.as_micros()
+        "UPDATE semel.rec SET acts_until = acts_until - interval '{us} us', \
+         doubted_at = doubted_at - interval '{us} us' \
+         WHERE acts_until IS NOT NULL OR doubted_at IS NOT NULL;",
+        us = by.as_micros()
     );
     let index = format!(
         ";UPDATE semel.transport SET expires_at = expires_at - interval '{} us'",

@@ -1,15 +1,16 @@
 #!lua name=semel_VERSION
 -- KEYS[1] = "<prefix>:{<64 hex>}" the record, KEYS[2] = "<prefix>:{<64 hex>}:s" its steps: one hash tag, one slot.
 -- Record: st state, fp, f fence, b born, o owner, l lease end, x expiry, a attempts, r result, lb born ':' label, h born ':' history,
--- d runs that ended in doubt, q '1' when the last one did, u until when it may act: absent is 0, no, and not said. fp and o are raw bytes.
+-- d runs that ended in doubt, da when the first of them did, q '1' when the last one did, u until when it may act: absent is 0, never, no, and not
+-- said. fp and o are raw bytes.
 -- Times are µs of the store clock (< 2^53 until 2255), durations are µs.
 -- Answers use the words of the protocol. A script is atomic, so the second look of complete, fail, release and renew is part of it.
 local function now() local t=redis.call('TIME'); return t[1]*1000000+t[2] end
 local function f(n) return string.format('%.0f',n) end
 local states={['1']=true,['2']=true,['3']=true,['4']=true,['5']=true}
-local function get(k) local v=redis.call('HMGET',k,'st','fp','f','b','o','l','x','a','r','d','q','u')
+local function get(k) local v=redis.call('HMGET',k,'st','fp','f','b','o','l','x','a','r','d','q','u','da')
   local c={st=v[1],fp=v[2],f=v[3],b=v[4],o=v[5],l=tonumber(v[6]),x=tonumber(v[7]),a=tonumber(v[8]),r=v[9],
-    d=tonumber(v[10] or 0),q=v[11]=='1',u=tonumber(v[12])}
+    d=tonumber(v[10] or 0),q=v[11]=='1',u=tonumber(v[12]),da=tonumber(v[13])}
   if c.st and not (states[c.st] and c.fp and c.f and c.b and c.o and c.l and c.x and c.a and c.d) then error({err='CORRUPT the record lacks a field or has no known state'}) end
   return c
 end
@@ -19,14 +20,18 @@ local function keep(K,st,x)                     -- physical expiry 60 s after th
 end
 local function live(c,n) return c.st and (c.st=='5' or c.x>n) end     -- never trust lazy expiry
 local function left(c,n) return f(math.max(c.x-n,0)) end              -- what is left of retention
-local function doubt(K,c,d,q,u)                 -- writes what is known of the last run's effect, where that has changed
-  if d~=c.d then redis.call('HSET',K[1],'d',f(d)) end
+local function doubt(K,c,n,d,q,u)               -- writes what is known of the last run's effect, where that has changed
+  if d~=c.d then
+    redis.call('HSET',K[1],'d',f(d))
+    if d==0 then redis.call('HDEL',K[1],'da') elseif not c.da then redis.call('HSET',K[1],'da',f(n)) end
+  end
   if q~=c.q then redis.call('HSET',K[1],'q',q and '1' or '0') end
   if u~=c.u then if u then redis.call('HSET',K[1],'u',f(u)) else redis.call('HDEL',K[1],'u') end end
 end
-local function over(c,d,q,n,runs,doubts,age)    -- whether a limit is reached: 0 is none, and so is an empty age
-  runs,doubts,age=tonumber(runs),tonumber(doubts),tonumber(age)
-  return (runs>0 and c.a>=runs) or (q and doubts>0 and d>=doubts) or (age and c.a>=5 and math.max(n-tonumber(c.b),0)>=age)
+local function is_old(c,n,age) age=tonumber(age); return age and math.max(n-tonumber(c.b),0)>=age end     -- an empty age is no limit
+local function over(c,d,q,n,runs,doubts,doubt_age,age)    -- whether a limit is reached: 0 runs or doubts are none
+  runs,doubts=tonumber(runs),tonumber(doubts)
+  return (runs>0 and c.a>=runs) or (q and doubts>0 and d>=doubts and math.max(n-(c.da or n),0)>=tonumber(doubt_age)) or (c.a>=5 and is_old(c,n,age))
 end
 local function claimable(c,probe)               -- when somebody else may run it
   if probe and c.u and (c.q or c.st=='1') then return math.max(c.l,c.u) end
@@ -60,8 +65,8 @@ local function supersede(K,c,n,who)             -- adds how the record stands, b
   local q=(c.q or c.st=='1') and '1' or '0'
   redis.call('HSET',K[1],'h',c.b..':'..h..c.st..q..' '..c.f..' '..f(c.l)..' '..f(n)..' '..#who..' '..#r..':'..who..r)
 end
-local function claim(K,A)                       -- fp owner lease ttl in_doubt(0 retry, 1 park, 2 probe) max_attempts max_in_doubt park_after acts_for label by
-  local fp,owner,lease,ttl,acts=A[1],A[2],tonumber(A[3]),tonumber(A[4]),tonumber(A[9])
+local function claim(K,A)                       -- fp owner lease ttl in_doubt(0 retry, 1 park, 2 probe) max_attempts max_in_doubt doubt_age park_after acts_for label by
+  local fp,owner,lease,ttl,acts=A[1],A[2],tonumber(A[3]),tonumber(A[4]),tonumber(A[10])
   local n,c=now(),get(K[1]); local old=live(c,n); local d,q=0,false
   if old then
     if c.fp~=fp then return {'mismatched',c.f} end
@@ -74,19 +79,19 @@ local function claim(K,A)                       -- fp owner lease ttl in_doubt(0
     d,q=c.d,c.q
     if c.st=='1' then
       d,q=d+1,true                              -- found lapsed
-      if A[5]=='1' or over(c,d,q,n,A[6],A[7],A[8]) then
-        clear_reason(K,c); redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); doubt(K,c,d,q,c.u); keep(K,'5'); return {'parked',c.f}
+      if A[5]=='1' or over(c,d,q,n,A[6],A[7],A[8],A[9]) then
+        clear_reason(K,c); redis.call('HSET',K[1],'st','5','x',f(math.max(c.x,n+lease+ttl))); doubt(K,c,n,d,q,c.u); keep(K,'5'); return {'parked',c.f}
       end
     end
-    supersede(K,c,n,A[11])
+    supersede(K,c,n,A[12])
   else redis.call('DEL',K[2]); if c.f then redis.call('HDEL',K[1],'lb','h') end end    -- a new incarnation starts without steps, label and history
   local fence=n; if c.f then fence=bump(c,n) end
   local x=n+lease+ttl; if c.x and c.x>x then x=c.x end
   local a=old and c.a+1 or 1; local b=old and c.b or f(fence)
   redis.call('HSET',K[1],'st','1','fp',fp,'f',f(fence),'b',b,'o',owner,'l',f(n+lease),'x',f(x),'a',f(a))
   if c.r and not (old and c.st=='4' and c.q) then redis.call('HDEL',K[1],'r') end    -- else it says why the run before is in doubt
-  if not old and A[10]~='' then redis.call('HSET',K[1],'lb',b..':'..A[10]) end
-  doubt(K,c,d,q,acts and n+acts); keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b,q and '1' or '0'}
+  if not old and A[11]~='' then redis.call('HSET',K[1],'lb',b..':'..A[11]) end
+  doubt(K,c,n,d,q,acts and n+acts); keep(K,'1',x); return {'granted',f(fence),f(n+lease),f(a),b,q and '1' or '0'}
 end
 local function settle(K,c,st,n,delay,ttl,result)
   local l=n+delay; local x=math.max(c.x,l+ttl)
@@ -96,23 +101,25 @@ local function complete(K,A)                    -- owner fence ttl result
   local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['2']=true}) end
   return settle(K,c,'2',n,0,tonumber(A[3]),A[4])
 end
-local function fail(K,A)                        -- owner fence kind(1 final, 2 retryable, 3 in doubt, 4 still in doubt) in_doubt max_attempts max_in_doubt park_after delay ttl result
+local function fail(K,A)                        -- owner fence kind(1 final, 2 retryable, 3 in doubt, 4 still in doubt) in_doubt max_attempts max_in_doubt doubt_age park_after delay ttl result
   local n,c=now(),get(K[1]); local kind=A[3]
   if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],kind=='1' and {['3']=true} or {['4']=true}) end
   local st,d,q,u='4',c.d,c.q,c.u
   if kind=='3' then q=true; if c.st=='1' then d=d+1 end       -- one that is parked was counted when it got there
   elseif kind=='4' then u=nil else q=false end
-  if kind=='1' then st='3' elseif (kind=='3' and A[4]=='1') or over(c,d,q,n,A[5],A[6],A[7]) then st='5' end
-  doubt(K,c,d,q,u); return settle(K,c,st,n,kind=='1' and 0 or tonumber(A[8]),tonumber(A[9]),A[10])
+  if kind=='1' then st='3' elseif (kind=='3' and A[4]=='1') or over(c,d,q,n,A[5],A[6],A[7],A[8]) then st='5' end
+  doubt(K,c,n,d,q,u); return settle(K,c,st,n,kind=='1' and 0 or tonumber(A[9]),tonumber(A[10]),A[11])
 end
-local function wait_now(K,c,n,fence,a)          -- -> waiting, claimable at once, with the retention it had
+local function stop_now(K,c,n,st,fence,a)       -- -> waiting, claimable at once, or parked; with the retention it had
   local x=math.max(c.x,n+(c.x-c.l))
-  redis.call('HSET',K[1],'st','4','f',fence,'a',f(a),'l',f(n),'x',f(x)); keep(K,'4',x); return {'applied','4',f(n),fence,c.b}
+  redis.call('HSET',K[1],'st',st,'f',fence,'a',f(a),'l',f(n),'x',f(x)); keep(K,st,x); return {'applied',st,f(n),fence,c.b}
 end
-local function release(K,A)                     -- owner fence     (only when nothing was sent)
+local function wait_now(K,c,n,fence,a) return stop_now(K,c,n,'4',fence,a) end
+local function release(K,A)                     -- owner fence park_after     (only when nothing was sent)
   local n,c=now(),get(K[1]); if not held(c,A[2],A[1]) then return unchanged(c,n,A[2],A[1],{['4']=true}) end
+  local old=is_old(c,n,A[3]); if old and c.st=='5' then return {'already','5'} end
   if c.r and not c.q then redis.call('HDEL',K[1],'r') end     -- what was in doubt before it still is, for the same reason
-  doubt(K,c,c.d,c.q,nil); return wait_now(K,c,n,c.f,math.max(c.a-1,0))
+  doubt(K,c,n,c.d,c.q,nil); return stop_now(K,c,n,old and '5' or '4',c.f,math.max(c.a-1,0))
 end
 local function renew(K,A)                       -- owner fence lease ttl
   local n,c=now(),get(K[1]); if c.st~='1' or c.f~=A[2] or c.o~=A[1] then return unchanged(c,n,A[2],A[1],{}) end
@@ -124,7 +131,7 @@ local function label(K,c)                       -- with its born, because a libr
 end
 local function look(K,A)                        -- A[1]=='0': without the result, the label and the history
   local n,c=now(),get(K[1]); if not live(c,n) then return {'absent'} end
-  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,f(c.d),c.q and '1' or '0',c.u and f(c.u) or '',A[1]~='0' and c.r,A[1]~='0' and label(K,c),A[1]~='0' and history(K,c)}
+  return {c.st,c.f,c.o,f(c.a),c.b,f(c.l),f(c.x),c.fp,f(c.d),c.q and '1' or '0',c.u and f(c.u) or '',c.da and f(c.da) or '',A[1]~='0' and c.r,A[1]~='0' and label(K,c),A[1]~='0' and history(K,c)}
 end
 -- steps: field = name, value = state(1|2) fence ':' result
 local function step(K,A)                        -- owner fence name -> record, step state, step fence, step result | nil
@@ -156,21 +163,19 @@ local function redrive(K,A)                     -- by
 end
 local function release_by_operator(K,A)         -- by
   local n,c=now(),get(K[1]); if not live(c,n) or (c.st~='1' and c.st~='4') then return {'gone',live(c,n) and c.st or '0'} end
-  supersede(K,c,n,A[1]); clear_reason(K,c); doubt(K,c,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
+  supersede(K,c,n,A[1]); clear_reason(K,c); doubt(K,c,n,c.d,c.q or c.st=='1',c.u); return wait_now(K,c,n,f(bump(c,n)),c.a)
 end
-local function park(K,A)                        -- fence idle by: a keeper's, of what nobody claims
+local function retain(K,A)                      -- ttl: a keeper's, of work that has not succeeded
   local n,c=now(),get(K[1]); local old=live(c,n)
-  if not old or c.f~=A[1] or (c.st~='1' and c.st~='4') then return {'gone',old and c.st or '0'} end
-  if c.l+tonumber(A[2])>n then return {'refused'} end
-  supersede(K,c,n,A[3]); if c.st=='1' then doubt(K,c,c.d+1,true,c.u) end
-  clear_reason(K,c); redis.call('HSET',K[1],'st','5'); keep(K,'5'); return {'applied','5'}
+  if not old or c.st=='2' or c.st=='5' then return {'gone',old and c.st or '0'} end
+  local x=math.max(c.x,n+tonumber(A[1])); redis.call('HSET',K[1],'x',f(x)); keep(K,c.st,x); return {'applied',c.st}
 end
 local function resolve(K,A)                     -- decision(2|3|4) result fence or '' by: that very run, parked or lapsed
   local n,c=now(),get(K[1]); local old,one=live(c,n),A[3]~=''
   if not old or (one and c.f~=A[3]) or (c.st~='5' and not (one and c.st=='1')) then return {'gone',old and c.st or '0'} end
   if c.st=='1' and c.l>n then return {'refused'} end
   if A[1]~='2' and A[1]~='3' and A[1]~='4' then return redis.error_reply('ERR decision') end
-  supersede(K,c,n,A[4]); clear_reason(K,c); doubt(K,c,c.d,false,c.u)
+  supersede(K,c,n,A[4]); clear_reason(K,c); doubt(K,c,n,c.d,false,c.u)
   local fence=f(bump(c,n)); if A[1]=='4' then return wait_now(K,c,n,fence,c.a) end
   redis.call('HSET',K[1],'f',fence); return settle(K,c,A[1],n,0,c.x-c.l,A[2])
 end
@@ -212,17 +217,18 @@ local function index_ids(K,A) local ids=redis.call('ZRANGE',K[1],0,-1); redis.ca
 local function unindex(K,A) redis.call('ZREM',K[1],A[1]); return {'applied'} end    -- key
 -- letters: KEYS[1] = "<prefix>:{letters}:h" id -> delivery, 'h'..id -> head; KEYS[2] = "<prefix>:{letters}:z" id by time;
 -- KEYS[3] = "<prefix>:{letters}:t:<id>" the tombstone of a closed letter: fence ':' expiry. One slot for all of them.
--- The head is a field of its own, so that a list does not read the deliveries: reason redriven fence retention size key(hex or '-') route.
+-- The head is a field of its own, so that a list does not read the deliveries: reason redriven alarmed fence retention size
+-- key(hex or '-') route.
 local function letter_head(K,id)
   local v=redis.call('HGET',K[1],'h'..id); if not v then return nil end
-  local reason,redriven,fence,ttl,size,key,route=string.match(v,'^(%d) ([01]) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  local reason,redriven,alarmed,fence,ttl,size,key,route=string.match(v,'^(%d) ([01]) ([01]) (%d+) (%d+) (%d+) (%S+) (.*)$')
   if not reason then error({err='CORRUPT a letter has a bad head'}) end
-  return {reason=reason,redriven=redriven,f=fence,ttl=ttl,size=size,key=key,route=route}
+  return {reason=reason,redriven=redriven,alarmed=alarmed,f=fence,ttl=ttl,size=size,key=key,route=route}
 end
 local function letter_keep(K,id,h)
-  redis.call('HSET',K[1],'h'..id,table.concat({h.reason,h.redriven,h.f,h.ttl,h.size,h.key,h.route},' '))
+  redis.call('HSET',K[1],'h'..id,table.concat({h.reason,h.redriven,h.alarmed,h.f,h.ttl,h.size,h.key,h.route},' '))
 end
-local function letter_put(K,A)                  -- id key(hex or '-') route reason fence retention redriven delivery
+local function letter_put(K,A)                  -- id key(hex or '-') route reason fence retention redriven alarmed delivery
   local id,n=A[1],now(); local old=letter_head(K,id)
   if old then
     if tonumber(A[5])>tonumber(old.f) then old.f=A[5]; letter_keep(K,id,old) end
@@ -234,8 +240,8 @@ local function letter_put(K,A)                  -- id key(hex or '-') route reas
     if tonumber(x)>n and tonumber(A[5])<=tonumber(fence) then return {'closed'} end     -- never trust lazy expiry
     redis.call('DEL',K[3])
   end
-  redis.call('HSET',K[1],id,A[8])
-  letter_keep(K,id,{reason=A[4],redriven=A[7],f=A[5],ttl=A[6],size=f(#A[8]),key=A[2],route=A[3]})
+  redis.call('HSET',K[1],id,A[9])
+  letter_keep(K,id,{reason=A[4],redriven=A[7],alarmed=A[8],f=A[5],ttl=A[6],size=f(#A[9]),key=A[2],route=A[3]})
   local last=redis.call('ZRANGE',K[2],-1,-1,'WITHSCORES'); if last[2] then n=math.max(n,tonumber(last[2])+1) end
   redis.call('ZADD',K[2],f(n),id); return {'applied',f(n)}            -- scores are distinct, so a score is a cursor
 end
@@ -243,17 +249,18 @@ local function letter_list(K,A)                 -- cursor(start '0') limit
   local ids=redis.call('ZRANGE',K[2],'('..A[1],'+inf','BYSCORE','LIMIT',0,A[2],'WITHSCORES'); local out={}
   for i=1,#ids,2 do
     local h=letter_head(K,ids[i]); if not h then error({err='CORRUPT a letter lacks its head'}) end
-    out[#out+1]={ids[i],h.key,h.route,h.reason,h.f,h.redriven,h.size,f(tonumber(ids[i+1]))}
+    out[#out+1]={ids[i],h.key,h.route,h.reason,h.f,h.redriven,h.alarmed,h.size,f(tonumber(ids[i+1]))}
   end
   return out
 end
 local function letter_get(K,A) local d=redis.call('HGET',K[1],A[1]); if not d then return {'gone'} end
   local h=letter_head(K,A[1]); if not h then error({err='CORRUPT a letter lacks its head'}) end
-  return {'letter',h.key,h.route,h.reason,h.f,h.ttl,h.redriven,d} end
-local function letter_mark(K,A)                 -- id mark(1 redriven, 2 closed)
+  return {'letter',h.key,h.route,h.reason,h.f,h.ttl,h.redriven,h.alarmed,d} end
+local function letter_mark(K,A)                 -- id mark(1 redriven, 2 alarmed, 3 closed)
   local id=A[1]; local h=letter_head(K,id); if not h then return {'gone'} end
   if A[2]=='1' then h.redriven='1'; letter_keep(K,id,h); return {'applied'} end
-  if A[2]~='2' then return redis.error_reply('ERR mark') end
+  if A[2]=='2' then h.alarmed='1'; letter_keep(K,id,h); return {'applied'} end
+  if A[2]~='3' then return redis.error_reply('ERR mark') end
   local x=now()+tonumber(h.ttl)
   redis.call('ZREM',K[2],id); redis.call('HDEL',K[1],id,'h'..id)
   redis.call('SET',K[3],h.f..':'..f(x),'PXAT',f(math.ceil(x/1000)+1)); return {'applied'}
@@ -275,7 +282,7 @@ register('step_begin',step_begin)
 register('step_restart',step_restart,'allow-oom')
 register('step_complete',step_complete,'allow-oom')
 register('redrive',redrive,'allow-oom')
-register('park',park,'allow-oom')
+register('retain',retain,'allow-oom')
 register('release_by_operator',release_by_operator,'allow-oom')
 register('resolve',resolve,'allow-oom')
 register('forget',forget,'allow-oom')

@@ -25,10 +25,11 @@ repeat
   local found=redis.call('SCAN',cursor,'MATCH',ARGV[1],'COUNT',1000)
   cursor=found[1]
   for _,k in ipairs(found[2]) do
-    local v=redis.call('HMGET',k,'l','x','st','u')
+    local v=redis.call('HMGET',k,'l','x','st','u','da')
     local x=v[2]-by
     redis.call('HSET',k,'l',f(v[1]-by),'x',f(x))
     if v[4] then redis.call('HSET',k,'u',f(v[4]-by)) end
+    if v[5] then redis.call('HSET',k,'da',f(v[5]-by)) end
     if v[3]~='5' then
       local t=f(math.ceil(x/1000)+60000)
       redis.call('PEXPIREAT',k,t); redis.call('PEXPIREAT',k..':s',t)

@@ -32,7 +32,6 @@ behaviours![
 behaviours![
     OPERATORS:
     an_act_supersedes_what_it_acts_on,
-    a_keeper_is_remembered,
     an_act_that_does_nothing_is_not_remembered,
     history_ends_with_a_forgotten_incarnation,
     who_acts_is_bounded,
@@ -308,36 +307,6 @@ async fn an_act_supersedes_what_it_acts_on(stage: &Stage<'_>) -> Judged {
         piece.resolved(&how, Acted::Applied).await?;
         let after = superseded(&piece, &[&lease]).await?;
         tells(&after, &before, &ACT, WHY)?;
-    }
-    Ok(())
-}
-
-/// Parking leaves the fence, so its entry and that of the act after it have the same.
-async fn a_keeper_is_remembered(stage: &Stage<'_>) -> Judged {
-    for (state, result) in [(State::Running, &b""[..]), (State::Waiting, WHY)] {
-        let (piece, lease) = stage.piece_in(state).await?;
-        let before = piece.record().await?;
-        stage.pass(LEASE + DELAY).await;
-        let keeper = Bytes::from_static(b"park by the keeper");
-        let parked = stage
-            .store
-            .park(&piece.key, lease.fence, DELAY, keeper.clone())
-            .await;
-        let parked = if state == State::Running {
-            parked
-        } else {
-            stage.pass(DELAY).await;
-            stage
-                .store
-                .park(&piece.key, lease.fence, DELAY, keeper.clone())
-                .await
-        };
-        super::answer::is("park", Acted::Applied, parked)?;
-        let after = superseded(&piece, &[&lease]).await?;
-        tells(&after, &before, &keeper, result)?;
-        piece.applies(redrive).await?;
-        let redriven = superseded(&piece, &[&lease, &lease]).await?;
-        tells(&redriven, &after, &ACT, result)?;
     }
     Ok(())
 }

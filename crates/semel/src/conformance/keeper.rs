@@ -1,95 +1,148 @@
-//! A keeper's act: parking what nobody claims, and nothing else.
+//! A keeper's act: prolonging the retention of unfinished work, and nothing else.
 
-use super::answer::{Judged, is, that};
+use super::answer::{Judged, invalid, is, that};
 use super::behaviour::behaviours;
-use super::limit::doubts;
-use super::stage::ACT;
-use super::stage::{DELAY, DONE, LEASE, MOMENT, Piece, Stage, of_other_fences};
-use crate::record::{Acted, Claimed, Ending, Lease, State};
-use crate::store::StoreExt;
+use super::stage::{AGES, DELAY, DONE, LEASE, MOMENT, Piece, RETENTION, Stage, WHY, is_next_run};
+use crate::record::{Acted, Ending, Record, State};
+use crate::store::{RETENTION_MAX, StoreExt};
 use std::time::Duration;
 
 behaviours![
     OPERATORS:
-    a_record_that_nobody_claims_is_parked,
-    a_lapsed_run_that_nobody_claims_is_parked,
-    nothing_is_parked_before_its_time,
-    only_the_run_that_was_seen_is_parked,
-    settled_and_parked_records_are_left_alone,
+    an_unfinished_record_is_retained,
+    an_unfinished_record_expires_unless_it_is_retained,
+    retaining_never_shortens,
+    retaining_disturbs_no_run,
+    retaining_writes_no_history,
+    succeeded_and_parked_records_are_left_alone,
+    what_is_gone_is_not_retained,
+    retaining_for_too_long_is_invalid,
 ];
 
-const IDLE: Duration = Duration::from_secs(900);
+/// The states that a keeper retains.
+const UNFINISHED: [State; 3] = [State::Running, State::Waiting, State::Failed];
 
-/// Parking must be answered so; and where it is not applied, nothing is disturbed.
-async fn parks(stage: &Stage<'_>, piece: &Piece, lease: &Lease, expected: Acted) -> Judged {
-    let before = stage.store.look(&piece.key).await;
-    let answered = stage.store.park(&piece.key, lease.fence, IDLE, ACT).await;
-    is("park", expected, answered)?;
-    match (expected, before) {
-        (Acted::Refused | Acted::Gone(_), Ok(Some(before))) => piece.is_still(&before).await,
-        (Acted::Refused | Acted::Gone(_), _) => piece.is_absent().await,
-        (Acted::Applied, _) => {
-            let record = piece.is_in(State::Parked).await?;
-            that(record.is_of(lease), "the run's fence and owner", record)?;
-            piece.is_told(&piece.claim(), Claimed::Parked).await
-        }
-    }
+/// Beyond the retention that any record here has by itself.
+const LONG: Duration = AGES;
+
+/// Retaining must be answered so.
+async fn retains(piece: &Piece, retention: Duration, expected: Acted) -> Judged {
+    let answered = piece.store.retain(&piece.key, retention).await;
+    is("retain", expected, answered)
 }
 
-async fn a_record_that_nobody_claims_is_parked(stage: &Stage<'_>) -> Judged {
-    let (piece, lease) = stage.piece_in(State::Waiting).await?;
-    stage.pass(DELAY + IDLE).await;
-    parks(stage, &piece, &lease, Acted::Applied).await?;
-    doubts(&piece, 0, false).await?;
-    piece.reaches(&lease, State::Succeeded).await?;
-    piece.is_replayed(Ending::Succeeded, DONE).await
-}
+/// Longer than the record of a piece lasts in any state that expires.
+const EXPIRED: Duration =
+    Duration::from_secs(RETENTION.as_secs() + LEASE.as_secs() + DELAY.as_secs() + MOMENT.as_secs());
 
-async fn a_lapsed_run_that_nobody_claims_is_parked(stage: &Stage<'_>) -> Judged {
-    let (piece, lease) = stage.piece_in(State::Running).await?;
-    stage.pass(LEASE + IDLE).await;
-    parks(stage, &piece, &lease, Acted::Applied).await?;
-    doubts(&piece, 1, true).await?;
-    piece.reaches(&lease, State::Succeeded).await
-}
-
-async fn nothing_is_parked_before_its_time(stage: &Stage<'_>) -> Judged {
-    for (state, time) in [(State::Waiting, DELAY), (State::Running, LEASE)] {
-        let (piece, lease) = stage.piece_in(state).await?;
-        parks(stage, &piece, &lease, Acted::Refused).await?;
-        stage.pass(time).await;
-        parks(stage, &piece, &lease, Acted::Refused).await?;
-        // Not MOMENT less: the calls themselves take some time.
-        stage.subject.advance(IDLE / 2).await;
-        parks(stage, &piece, &lease, Acted::Refused).await?;
-        stage.subject.advance(IDLE / 2 + MOMENT).await;
-        parks(stage, &piece, &lease, Acted::Applied).await?;
-    }
-    let (piece, lease) = stage.piece_in(State::Running).await?;
-    stage.pass(LEASE + IDLE).await;
-    piece.reaches(&lease, State::Running).await?;
-    parks(stage, &piece, &lease, Acted::Refused).await
-}
-
-async fn only_the_run_that_was_seen_is_parked(stage: &Stage<'_>) -> Judged {
-    for (state, time) in [(State::Waiting, DELAY), (State::Running, LEASE)] {
-        let (piece, lease) = stage.piece_in(state).await?;
-        stage.pass(time + IDLE).await;
-        for other in of_other_fences(&lease) {
-            parks(stage, &piece, &other, Acted::Gone(Some(state))).await?;
-        }
-        parks(stage, &piece, &lease, Acted::Applied).await?;
+async fn an_unfinished_record_is_retained(stage: &Stage<'_>) -> Judged {
+    for state in UNFINISHED {
+        let (piece, _) = stage.piece_in(state).await?;
+        retains(&piece, LONG, Acted::Applied).await?;
+        stage.pass(EXPIRED).await;
+        stage.sweep().await?;
+        piece.is_in(state).await?;
+        // Each time it begins anew.
+        retains(&piece, LONG, Acted::Applied).await?;
+        stage.pass(LONG - EXPIRED / 2).await;
+        piece.is_in(state).await?;
+        stage.pass(EXPIRED / 2).await;
+        piece.is_absent().await?;
     }
     Ok(())
 }
 
-async fn settled_and_parked_records_are_left_alone(stage: &Stage<'_>) -> Judged {
-    for state in [State::Succeeded, State::Failed, State::Parked] {
-        let (piece, lease) = stage.piece_in(state).await?;
-        stage.pass(IDLE).await;
-        parks(stage, &piece, &lease, Acted::Gone(Some(state))).await?;
+async fn an_unfinished_record_expires_unless_it_is_retained(stage: &Stage<'_>) -> Judged {
+    for state in UNFINISHED {
+        let (piece, _) = stage.piece_in(state).await?;
+        stage.pass(EXPIRED).await;
+        piece.is_absent().await?;
     }
+    Ok(())
+}
+
+async fn retaining_never_shortens(stage: &Stage<'_>) -> Judged {
+    for state in UNFINISHED {
+        let (piece, _) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        for retention in [MOMENT, RETENTION / 2] {
+            retains(&piece, retention, Acted::Applied).await?;
+            piece.is_still(&before).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn retaining_disturbs_no_run(stage: &Stage<'_>) -> Judged {
+    for state in UNFINISHED {
+        let (piece, lease) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        retains(&piece, LONG, Acted::Applied).await?;
+        let after = piece.record().await?;
+        let only_longer = Record {
+            expires_at: after.expires_at,
+            ..before.clone()
+        };
+        let so = after == only_longer && after.expires_at > before.expires_at;
+        that(
+            so,
+            "a later end of retention, nothing else",
+            (before, after),
+        )?;
+        match state {
+            State::Running => piece.reaches(&lease, State::Succeeded).await?,
+            State::Waiting => {
+                stage.pass(DELAY).await;
+                is_next_run(&lease, &piece.grant().await?, 2)?;
+            }
+            _ => piece.is_replayed(Ending::Failed, WHY).await?,
+        }
+    }
+    // A lapsed run, too, may still end.
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    stage.pass(LEASE).await;
+    retains(&piece, LONG, Acted::Applied).await?;
+    piece.reaches(&lease, State::Succeeded).await?;
+    piece.is_replayed(Ending::Succeeded, DONE).await
+}
+
+async fn retaining_writes_no_history(stage: &Stage<'_>) -> Judged {
+    for state in UNFINISHED {
+        let (piece, _) = stage.piece_in(state).await?;
+        retains(&piece, LONG, Acted::Applied).await?;
+        let record = piece.record().await?;
+        that(record.history.is_empty(), "no history", record)?;
+    }
+    Ok(())
+}
+
+async fn succeeded_and_parked_records_are_left_alone(stage: &Stage<'_>) -> Judged {
+    for state in [State::Succeeded, State::Parked] {
+        let (piece, _) = stage.piece_in(state).await?;
+        let before = piece.record().await?;
+        retains(&piece, LONG, Acted::Gone(Some(state))).await?;
+        piece.is_still(&before).await?;
+    }
+    Ok(())
+}
+
+async fn what_is_gone_is_not_retained(stage: &Stage<'_>) -> Judged {
     let piece = stage.piece();
-    let (_, lease) = stage.piece_in(State::Waiting).await?;
-    parks(stage, &piece, &lease, Acted::Gone(None)).await
+    retains(&piece, LONG, Acted::Gone(None)).await?;
+    piece.is_absent().await?;
+    for state in UNFINISHED {
+        let (piece, _) = stage.piece_in(state).await?;
+        stage.pass(EXPIRED).await;
+        retains(&piece, LONG, Acted::Gone(None)).await?;
+        piece.is_absent().await?;
+    }
+    Ok(())
+}
+
+async fn retaining_for_too_long_is_invalid(stage: &Stage<'_>) -> Judged {
+    let (piece, _) = stage.piece_in(State::Waiting).await?;
+    let before = piece.record().await?;
+    let answered = piece.store.retain(&piece.key, RETENTION_MAX + MOMENT).await;
+    invalid("retain for too long", "retention", &answered)?;
+    piece.is_still(&before).await
 }

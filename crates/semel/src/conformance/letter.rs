@@ -39,6 +39,7 @@ pub(super) fn letter(reason: Reason, delivery: &[u8]) -> Letter {
         fence: Fence(1_800_000_000_000_007),
         retention: RETENTION,
         redriven: false,
+        alarmed: false,
         delivery: Bytes::copy_from_slice(delivery),
     }
 }
@@ -101,8 +102,14 @@ pub(super) fn of(heads: &[LetterHead], letters: &[Letter]) -> Vec<LetterHead> {
 async fn a_letter_is_kept_as_it_was_put(stage: &Stage<'_>) -> Judged {
     let large = vec![0xA5; 1_048_576];
     for reason in Reason::ALL {
-        for delivery in [&b""[..], b"\0\xff:'\n", &large] {
-            let letter = letter(reason, delivery);
+        let deliveries: [&[u8]; 3] = [b"", b"\0\xff:'\n", &large];
+        let flags = [(false, false), (true, false), (false, true)];
+        for (delivery, (redriven, alarmed)) in deliveries.into_iter().zip(flags) {
+            let letter = Letter {
+                redriven,
+                alarmed,
+                ..letter(reason, delivery)
+            };
             put(stage, &letter, Put::Applied).await?;
             let kept = stage.letters().get(&letter.id).await;
             is("get the letter", Some(letter.clone()), kept)?;
@@ -132,8 +139,10 @@ async fn a_letter_is_put_once(stage: &Stage<'_>) -> Judged {
 async fn an_unknown_letter_is_not_there(stage: &Stage<'_>) -> Judged {
     let letter = letter(Reason::Failed, b"never put");
     is("get it", None, stage.letters().get(&letter.id).await)?;
-    mark(stage, &letter, Mark::Redriven, Marked::Gone).await?;
-    mark(stage, &letter, Mark::Closed, Marked::Gone).await
+    for what in [Mark::Redriven, Mark::Alarmed, Mark::Closed] {
+        mark(stage, &letter, what, Marked::Gone).await?;
+    }
+    Ok(())
 }
 
 async fn letters_are_listed_oldest_first(stage: &Stage<'_>) -> Judged {

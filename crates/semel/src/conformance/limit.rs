@@ -2,11 +2,13 @@
 
 use super::answer::{Judged, is, that};
 use super::behaviour::behaviours;
-use super::stage::{AGES, AT_ONCE, LEASE, Piece, Stage, WAITING, failing, in_doubt};
+use super::stage::{AGES, AT_ONCE, DONE, LEASE, MOMENT, Piece, Stage, WAITING, WHY};
+use super::stage::{doubt_limit, failing, in_doubt, of_another_owner};
+use crate::Error;
 use crate::record::{
-    Claim, Claimed, Fail, FailKind, Held, InDoubt, Lease, PARK_AFTER_ATTEMPTS, State,
+    Claim, Claimed, Ending, Fail, FailKind, Held, InDoubt, Lease, Operation, PARK_AFTER_ATTEMPTS,
+    State,
 };
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 behaviours![
@@ -18,9 +20,17 @@ behaviours![
     a_repeated_failure_is_counted_once,
     a_failure_in_doubt_at_max_in_doubt_is_parked,
     a_lapse_at_max_in_doubt_is_parked,
+    doubts_park_only_by_number_and_age_together,
+    lapses_park_only_by_number_and_age_together,
+    doubts_age_from_the_first,
+    one_doubt_that_ages_parks_at_the_next,
     an_answered_failure_beyond_max_in_doubt_waits,
     a_new_incarnation_counts_from_none,
     old_work_is_parked_once_it_had_enough_runs,
+    old_work_is_parked_by_a_release_however_few_its_runs,
+    a_release_that_parks_leaves_the_doubt_as_it_was,
+    a_release_parks_old_work_once,
+    young_work_is_released,
     young_work_is_not_parked,
 ];
 
@@ -42,13 +52,22 @@ pub(super) async fn doubts(piece: &Piece, count: u32, in_doubt: bool) -> Judged 
     let record = piece.record().await?;
     let so = (record.doubts, record.in_doubt) == (count, in_doubt);
     let expected = format!("doubts {count}, in doubt {in_doubt}");
-    that(so, &expected, record)
+    that(so, &expected, &record)?;
+    let so = record.doubted_at.is_some() == (count > 0);
+    that(so, "a time of the first doubt if there was one", record)
 }
 
-fn limited(kind: FailKind, max_in_doubt: u32) -> Fail {
+fn limited(kind: FailKind, max_in_doubt: u32, age: Duration) -> Fail {
     Fail {
-        max_in_doubt: NonZeroU32::new(max_in_doubt),
+        max_in_doubt: doubt_limit(max_in_doubt, age),
         ..failing(kind)
+    }
+}
+
+fn limited_claim(piece: &Piece, max_in_doubt: u32, age: Duration) -> Claim {
+    Claim {
+        max_in_doubt: doubt_limit(max_in_doubt, age),
+        ..piece.claim()
     }
 }
 
@@ -128,7 +147,9 @@ async fn a_failure_in_doubt_at_max_in_doubt_is_parked(stage: &Stage<'_>) -> Judg
         let (piece, first) = stage.piece_in(State::Running).await?;
         piece.fails(&first, DOUBT, WAITING).await?;
         let second = piece.grant().await?;
-        let answered = piece.fail_with(&second, &limited(DOUBT, max)).await;
+        let answered = piece
+            .fail_with(&second, &limited(DOUBT, max, Duration::ZERO))
+            .await;
         is(&format!("the second doubt of {max}"), expected, answered)?;
     }
     Ok(())
@@ -140,10 +161,7 @@ async fn a_lapse_at_max_in_doubt_is_parked(stage: &Stage<'_>) -> Judged {
         piece.fails(&first, DOUBT, WAITING).await?;
         piece.grant().await?;
         stage.pass(LEASE).await;
-        let claim = Claim {
-            max_in_doubt: NonZeroU32::new(max),
-            ..piece.claim()
-        };
+        let claim = limited_claim(&piece, max, Duration::ZERO);
         if max > 2 {
             piece.grant_to(&claim).await?;
             continue;
@@ -154,11 +172,96 @@ async fn a_lapse_at_max_in_doubt_is_parked(stage: &Stage<'_>) -> Judged {
     Ok(())
 }
 
+/// Passes while a lease lasts.
+const DOUBT_AGE: Duration = Duration::from_secs(LEASE.as_secs() / 2);
+
+async fn doubts_park_only_by_number_and_age_together(stage: &Stage<'_>) -> Judged {
+    for (runs, passes, expected) in [
+        (2, false, WAITING),
+        (3, true, WAITING),
+        (2, true, PARKED),
+        (1, true, PARKED),
+    ] {
+        let (piece, first) = stage.piece_in(State::Running).await?;
+        piece.fails(&first, DOUBT, WAITING).await?;
+        let second = piece.grant().await?;
+        if passes {
+            stage.pass(DOUBT_AGE).await;
+        }
+        let how = limited(DOUBT, runs, DOUBT_AGE);
+        let answered = piece.fail_with(&second, &how).await;
+        let call = format!("the second doubt of {runs}, the first one old: {passes}");
+        is(&call, expected, answered)?;
+        doubts(&piece, 2, true).await?;
+    }
+    Ok(())
+}
+
+async fn lapses_park_only_by_number_and_age_together(stage: &Stage<'_>) -> Judged {
+    for (runs, age, parks) in [
+        (2, LEASE * 2, false),
+        (3, LEASE, false),
+        (2, LEASE, true),
+        (1, LEASE, true),
+    ] {
+        let (piece, _) = stage.piece_in(State::Running).await?;
+        stage.pass(LEASE).await;
+        // The first lapse is found now, so it is not old.
+        piece
+            .grant_to(&limited_claim(&piece, 1, MOMENT * 60))
+            .await?;
+        stage.pass(LEASE).await;
+        let claim = limited_claim(&piece, runs, age);
+        if parks {
+            piece.is_told(&claim, Claimed::Parked).await?;
+        } else {
+            piece.grant_to(&claim).await?;
+        }
+        doubts(&piece, 2, true).await?;
+    }
+    Ok(())
+}
+
+/// Neither from the first run nor from the latest doubt.
+async fn doubts_age_from_the_first(stage: &Stage<'_>) -> Judged {
+    let how = limited(DOUBT, 1, DOUBT_AGE);
+    let (piece, mut lease) = stage.piece_in(State::Running).await?;
+    stage.pass(DOUBT_AGE).await;
+    for expected in [WAITING, WAITING, PARKED] {
+        is(
+            "fail",
+            expected.clone(),
+            piece.fail_with(&lease, &how).await,
+        )?;
+        if expected == WAITING {
+            lease = piece.grant().await?;
+            stage.pass(DOUBT_AGE * 2 / 3).await;
+        }
+    }
+    doubts(&piece, 3, true).await
+}
+
+/// A failure that was answered between two doubts changes nothing of the first one's age.
+async fn one_doubt_that_ages_parks_at_the_next(stage: &Stage<'_>) -> Judged {
+    let how = |kind| limited(kind, 2, DOUBT_AGE);
+    let (piece, first) = stage.piece_in(State::Running).await?;
+    piece.fails(&first, DOUBT, WAITING).await?;
+    let second = piece.grant().await?;
+    stage.pass(DOUBT_AGE).await;
+    let answered = piece.fail_with(&second, &how(AT_ONCE)).await;
+    is("an answered failure", WAITING, answered)?;
+    let third = piece.grant().await?;
+    let answered = piece.fail_with(&third, &how(DOUBT)).await;
+    is("the second doubt", PARKED, answered)
+}
+
 async fn an_answered_failure_beyond_max_in_doubt_waits(stage: &Stage<'_>) -> Judged {
     let (piece, first) = stage.piece_in(State::Running).await?;
     piece.fails(&first, DOUBT, WAITING).await?;
     let second = piece.grant().await?;
-    let answered = piece.fail_with(&second, &limited(AT_ONCE, 1)).await;
+    let answered = piece
+        .fail_with(&second, &limited(AT_ONCE, 1, Duration::ZERO))
+        .await;
     is("an answered failure", WAITING, answered)
 }
 
@@ -167,8 +270,12 @@ async fn a_new_incarnation_counts_from_none(stage: &Stage<'_>) -> Judged {
     piece.fails(&first, DOUBT, WAITING).await?;
     stage.pass(AGES).await;
     let lease = piece.grant().await?;
-    that(!lease.in_doubt, "a first run", lease)?;
-    doubts(&piece, 0, false).await
+    that(!lease.in_doubt, "a first run", &lease)?;
+    doubts(&piece, 0, false).await?;
+    // Nor is its first doubt as old as that of the one before.
+    let how = limited(DOUBT, 1, MOMENT * 60);
+    is("fail", WAITING, piece.fail_with(&lease, &how).await)?;
+    doubts(&piece, 1, true).await
 }
 
 /// The run with this attempt, after failures that were answered.
@@ -210,6 +317,90 @@ async fn old_work_is_parked_once_it_had_enough_runs(stage: &Stage<'_>) -> Judged
         ..piece.claim()
     };
     piece.is_told(&claim, Claimed::Parked).await
+}
+
+/// Releases under this limit on the age of the work.
+async fn release_within(
+    piece: &Piece,
+    lease: &Lease,
+    park_after: Option<Duration>,
+) -> Result<Held, Error> {
+    let release = Operation::Release {
+        lease: lease.clone(),
+        park_after,
+    };
+    piece.store.apply(&release).await?.held()
+}
+
+/// Its fence and owner stay: the run's own late word still counts.
+async fn old_work_is_parked_by_a_release_however_few_its_runs(stage: &Stage<'_>) -> Judged {
+    let (piece, lease) = stage.piece_in(State::Running).await?;
+    a_while(stage).await;
+    let answered = release_within(&piece, &lease, Some(A_WHILE)).await;
+    is("release of old work", PARKED, answered)?;
+    let record = piece.is_in(State::Parked).await?;
+    let so = record.is_of(&lease) && record.attempts == 0 && record.born == lease.born;
+    that(so, "the run's fence and owner, no attempt", &record)?;
+    let so = record.result.is_none() && record.acts_until.is_none() && record.history.is_empty();
+    that(so, "no trace of a run", record)?;
+    doubts(&piece, 0, false).await?;
+    for _ in 0..2 {
+        piece.is_told(&piece.claim(), Claimed::Parked).await?;
+        stage.pass(AGES).await;
+    }
+    piece.reaches(&lease, State::Succeeded).await?;
+    piece.is_replayed(Ending::Succeeded, DONE).await
+}
+
+async fn a_release_that_parks_leaves_the_doubt_as_it_was(stage: &Stage<'_>) -> Judged {
+    let (piece, first) = stage.piece_in(State::Running).await?;
+    piece.fails(&first, DOUBT, WAITING).await?;
+    let second = piece.grant().await?;
+    a_while(stage).await;
+    let answered = release_within(&piece, &second, Some(A_WHILE)).await;
+    is("release of old work", PARKED, answered)?;
+    doubts(&piece, 1, true).await?;
+    let record = piece.is_in(State::Parked).await?;
+    let so = record.attempts == 1 && record.result.as_deref() == Some(WHY);
+    that(so, "one attempt, and why it is in doubt", record)
+}
+
+async fn a_release_parks_old_work_once(stage: &Stage<'_>) -> Judged {
+    let piece = stage.piece();
+    let first = piece.grant().await?;
+    piece.fails(&first, AT_ONCE, WAITING).await?;
+    let second = piece.grant().await?;
+    a_while(stage).await;
+    let answered = release_within(&piece, &second, Some(A_WHILE)).await;
+    is("release of old work", PARKED, answered)?;
+    let before = piece.record().await?;
+    that(before.attempts == 1, "one attempt", &before)?;
+    for lease in [&second, &of_another_owner(&second), &first] {
+        let expected = if *lease == second {
+            Held::Already(State::Parked)
+        } else {
+            Held::Stale
+        };
+        let answered = release_within(&piece, lease, Some(A_WHILE)).await;
+        is("release again", expected, answered)?;
+        piece.is_still(&before).await?;
+    }
+    Ok(())
+}
+
+async fn young_work_is_released(stage: &Stage<'_>) -> Judged {
+    for (park_after, attempts) in [(None, 1), (Some(NEVER), PARK_AFTER_ATTEMPTS)] {
+        let (piece, lease) = attempt(stage, attempts).await?;
+        a_while(stage).await;
+        let answered = release_within(&piece, &lease, park_after).await;
+        is("release of young work", WAITING, answered)?;
+        let record = piece.is_in(State::Waiting).await?;
+        that(record.attempts + 1 == attempts, "one attempt less", record)?;
+        let answered = release_within(&piece, &lease, park_after).await;
+        is("release again", Held::Already(State::Waiting), answered)?;
+        piece.grant().await?;
+    }
+    Ok(())
 }
 
 async fn young_work_is_not_parked(stage: &Stage<'_>) -> Judged {

@@ -3,13 +3,13 @@
 use super::answer::{Judged, about, is, that};
 use super::behaviour::behaviours;
 use super::limit::doubts;
+use super::stage::doubt_limit;
 use super::stage::{AT_ONCE, BUSY, LEASE, Piece, Stage, WAITING, failing, in_doubt};
 use super::stage::{redrive, release_by_operator};
 use crate::record::{
     Claim, Claimed, Ending, Fail, FailKind, Finding, Held, InDoubt, Lease, Resolution, State,
 };
 use crate::store::StoreExt;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 behaviours![
@@ -199,7 +199,7 @@ async fn who_could_not_find_out_leaves_the_doubt_as_it_was(stage: &Stage<'_>) ->
 async fn who_could_not_find_out_is_parked_at_a_limit(stage: &Stage<'_>) -> Judged {
     let (piece, lease) = probed(stage).await?;
     let how = Fail {
-        max_in_doubt: NonZeroU32::new(1),
+        max_in_doubt: doubt_limit(1, Duration::ZERO),
         ..failing(STILL)
     };
     let answered = piece.fail_with(&lease, &how).await;

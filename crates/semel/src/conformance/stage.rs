@@ -4,12 +4,13 @@
 use super::Subject;
 use super::answer::{Judged, end, granted, is, that};
 use crate::record::{
-    Acted, Answer, Claim, Claimed, Ending, Fail, FailKind, Fence, Held, InDoubt, Lease, Operation,
-    Owner, Record, Resolution, State,
+    Acted, Answer, Claim, Claimed, DoubtLimit, Ending, Fail, FailKind, Fence, Held, InDoubt, Lease,
+    Operation, Owner, Record, Resolution, State,
 };
 use crate::store::{Letters, Store, StoreExt};
 use crate::{Error, Fingerprint, Key};
 use bytes::Bytes;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -286,6 +287,11 @@ impl Piece {
 /// A failure that may be tried again after [`DELAY`].
 pub(super) const fn retryable() -> FailKind {
     FailKind::Retryable { delay: DELAY }
+}
+
+/// The limit of so many runs in doubt, once the first is so old; zero is no limit.
+pub(super) fn doubt_limit(runs: u32, age: Duration) -> Option<DoubtLimit> {
+    NonZeroU32::new(runs).map(|runs| DoubtLimit { runs, age })
 }
 
 /// A failure without limits.

@@ -18,6 +18,7 @@ behaviours![
     a_tombstone_knows_the_highest_fence,
     a_tombstone_ends_with_its_retention,
     a_redrive_is_noted_on_the_letter,
+    an_alarm_is_noted_on_the_letter,
     every_short_history_of_a_letter_is_as_decided,
 ];
 
@@ -37,8 +38,10 @@ async fn a_closed_letter_is_gone_for_readers(stage: &Stage<'_>) -> Judged {
     is("get it", None, stage.letters().get(&letter.id).await)?;
     let listed = of(&list(stage, 100).await?, from_ref(&letter));
     that(listed.is_empty(), "not listed", listed)?;
-    mark(stage, &letter, Mark::Closed, Marked::Gone).await?;
-    mark(stage, &letter, Mark::Redriven, Marked::Gone).await
+    for what in [Mark::Redriven, Mark::Alarmed, Mark::Closed] {
+        mark(stage, &letter, what, Marked::Gone).await?;
+    }
+    Ok(())
 }
 
 async fn a_duplicate_does_not_reopen_a_closed_letter(stage: &Stage<'_>) -> Judged {
@@ -67,13 +70,15 @@ async fn a_higher_fence_reopens_a_closed_letter(stage: &Stage<'_>) -> Judged {
     let first = letter(Reason::Failed, b"delivery");
     let other = letter(Reason::Failed, b"put between");
     put(stage, &first, Put::Applied).await?;
-    mark(stage, &first, Mark::Redriven, Marked::Applied).await?;
+    for what in [Mark::Redriven, Mark::Alarmed] {
+        mark(stage, &first, what, Marked::Applied).await?;
+    }
     close_all(stage, from_ref(&first)).await?;
     put(stage, &other, Put::Applied).await?;
     let next = later(&first, 1);
     put(stage, &next, Put::Applied).await?;
     let kept = stage.letters().get(&next.id).await;
-    is("get the new one, not redriven", Some(next.clone()), kept)?;
+    is("get the new one, without marks", Some(next.clone()), kept)?;
     let both = [first, other];
     let listed = of(&list(stage, 100).await?, &both);
     let ids: Vec<_> = listed.iter().map(|head| head.id).collect();
@@ -126,22 +131,53 @@ async fn a_tombstone_ends_with_its_retention(stage: &Stage<'_>) -> Judged {
 }
 
 async fn a_redrive_is_noted_on_the_letter(stage: &Stage<'_>) -> Judged {
-    let letter = letter(Reason::Mismatched, b"delivery");
-    put(stage, &letter, Put::Applied).await?;
-    for _ in 0..2 {
-        mark(stage, &letter, Mark::Redriven, Marked::Applied).await?;
-    }
-    let noted = Letter {
+    let note = |letter| Letter {
         redriven: true,
-        ..letter.clone()
+        ..letter
     };
-    put(stage, &letter, Put::Already).await?;
-    let kept = stage.letters().get(&letter.id).await;
-    is("get the letter", Some(noted), kept)?;
-    let listed = of(&list(stage, 100).await?, from_ref(&letter));
-    let so = listed.len() == 1 && listed.iter().all(|head| head.redriven);
-    that(so, "listed as redriven", listed)?;
-    close_all(stage, &[letter]).await
+    is_noted(stage, Mark::Redriven, note).await
+}
+
+async fn an_alarm_is_noted_on_the_letter(stage: &Stage<'_>) -> Judged {
+    let note = |letter| Letter {
+        alarmed: true,
+        ..letter
+    };
+    is_noted(stage, Mark::Alarmed, note).await
+}
+
+/// The mark must stay on the letter, beside the other one, whatever is put meanwhile.
+async fn is_noted(stage: &Stage<'_>, what: Mark, note: impl Fn(Letter) -> Letter) -> Judged {
+    for other in [None, Some(Mark::Redriven), Some(Mark::Alarmed)] {
+        let letter = letter(Reason::Unfinished, b"delivery");
+        put(stage, &letter, Put::Applied).await?;
+        for mark_with in other.into_iter().chain([what, what]) {
+            mark(stage, &letter, mark_with, Marked::Applied).await?;
+        }
+        let both = Letter {
+            redriven: other == Some(Mark::Redriven),
+            alarmed: other == Some(Mark::Alarmed),
+            ..letter.clone()
+        };
+        let noted = note(both);
+        put(stage, &letter, Put::Already).await?;
+        let kept = stage.letters().get(&letter.id).await;
+        is("get the letter", Some(noted.clone()), kept)?;
+        let higher = later(&letter, 1);
+        put(stage, &higher, Put::Already).await?;
+        let listed = of(&list(stage, 100).await?, from_ref(&letter));
+        let risen = Letter {
+            fence: higher.fence,
+            ..noted
+        };
+        let so = listed.len() == 1
+            && listed
+                .iter()
+                .all(|head| *head == risen.head(head.created_at));
+        that(so, "listed with the mark", listed)?;
+        close_all(stage, &[letter]).await?;
+    }
+    Ok(())
 }
 
 /// One act on a letter.
@@ -151,11 +187,12 @@ enum LetterAct {
     Mark(Mark),
 }
 
-const LETTER_ACTS: [LetterAct; 5] = [
+const LETTER_ACTS: [LetterAct; 6] = [
     LetterAct::Put(0),
     LetterAct::Put(1),
     LetterAct::Put(2),
     LetterAct::Mark(Mark::Redriven),
+    LetterAct::Mark(Mark::Alarmed),
     LetterAct::Mark(Mark::Closed),
 ];
 

@@ -49,6 +49,7 @@ pub struct LetterDecision<A> {
 ///     fence: Fence(0),
 ///     retention: Duration::from_secs(1),
 ///     redriven: false,
+///     alarmed: false,
 ///     delivery: "POST /charge".into(),
 /// };
 /// let open = letter::put(None, &letter, Time(0)).write;
@@ -82,6 +83,10 @@ pub fn mark(stored: Option<&Stored>, mark: Mark, now: Time) -> LetterDecision<Ma
     let marked = match mark {
         Mark::Redriven => Stored::Open(Letter {
             redriven: true,
+            ..old.clone()
+        }),
+        Mark::Alarmed => Stored::Open(Letter {
+            alarmed: true,
             ..old.clone()
         }),
         Mark::Closed => Stored::Closed(Tombstone {

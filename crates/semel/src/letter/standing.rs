@@ -60,11 +60,7 @@ impl LetterHead {
     pub fn taken_key(&self) -> Option<Key> {
         match self.reason {
             Reason::Mismatched => self.key,
-            Reason::Parked
-            | Reason::Failed
-            | Reason::Invalid
-            | Reason::Running
-            | Reason::Exhausted => None,
+            Reason::Parked | Reason::Failed | Reason::Invalid | Reason::Unfinished => None,
         }
     }
 
@@ -119,6 +115,7 @@ mod tests {
             state,
             attempts: 1,
             doubts: 0,
+            doubted_at: None,
             in_doubt: false,
             acts_until: None,
             born: Fence(1),
@@ -141,6 +138,7 @@ mod tests {
             reason,
             fence: Fence(1),
             redriven,
+            alarmed: false,
             bytes: 0,
             created_at: Time(0),
         }

@@ -1,6 +1,8 @@
 //! Claiming: who may run.
 
-use super::{Decision, Fence, Lease, Limits, Owner, Record, Settled, State, Superseded, look};
+use super::{
+    Decision, DoubtLimit, Fence, Lease, Limits, Owner, Record, Settled, State, Superseded, look,
+};
 use crate::clock::Time;
 use crate::{Fingerprint, Key};
 use bytes::Bytes;
@@ -24,8 +26,8 @@ pub struct Claim {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked; `None` is no limit.
     pub max_attempts: Option<NonZeroU32>,
-    /// How many runs may end in doubt before the work is parked; `None` is no limit.
-    pub max_in_doubt: Option<NonZeroU32>,
+    /// Limit on runs that end in doubt, beyond which the work is parked; `None` is no limit.
+    pub max_in_doubt: Option<DoubtLimit>,
     /// How old the work may get before it is parked, after [`PARK_AFTER_ATTEMPTS`](super::PARK_AFTER_ATTEMPTS) runs;
     /// `None` is no limit.
     pub park_after: Option<Duration>,
@@ -102,7 +104,7 @@ pub(super) fn claim(record: Option<&Record>, claim: &Claim, now: Time) -> Decisi
         State::Running if !claimable => Decision::unchanged(Claimed::Busy {
             retry_after: claimable_at.since(now),
         }),
-        State::Running => take_over(old.in_one_more_doubt(), claim, now),
+        State::Running => take_over(old.in_one_more_doubt(now), claim, now),
         State::Waiting if !claimable => Decision::unchanged(Claimed::NotYet {
             retry_after: claimable_at.since(now),
         }),
@@ -132,6 +134,7 @@ fn grant(
         state: State::Running,
         attempts: old.map_or(0, |old| old.attempts) + 1,
         doubts: old.map_or(0, |old| old.doubts),
+        doubted_at: old.and_then(|old| old.doubted_at),
         in_doubt: old.is_some_and(|old| old.in_doubt),
         acts_until: claim.acts_for.map(|acts_for| now.plus(acts_for)),
         born: old.map_or(fence, |old| old.born),

@@ -63,7 +63,9 @@ pub fn decide(
             retention,
         } => hold::complete(record, lease, result, *retention, now).map(Answer::Held),
         Operation::Fail { lease, how } => hold::fail(record, lease, how, now).map(Answer::Held),
-        Operation::Release(lease) => hold::release(record, lease, now).map(Answer::Held),
+        Operation::Release { lease, park_after } => {
+            hold::release(record, lease, *park_after, now).map(Answer::Held)
+        }
         Operation::Look(_) => Decision::unchanged(Answer::Looked(look(record, now).cloned())),
         Operation::StepBegin { lease, .. } => {
             step::begin(record, step, lease, now).map(Answer::StepBegun)
@@ -78,9 +80,9 @@ pub fn decide(
             operator::resolve(record, how, by, now).map(Answer::Acted)
         }
         Operation::Redrive { by, .. } => operator::redrive(record, by, now).map(Answer::Acted),
-        Operation::Park {
-            fence, idle, by, ..
-        } => operator::park(record, (*fence, *idle), by, now).map(Answer::Acted),
+        Operation::Retain { retention, .. } => {
+            operator::retain(record, *retention, now).map(Answer::Acted)
+        }
         Operation::ReleaseByOperator { by, .. } => {
             operator::release(record, by, now).map(Answer::Acted)
         }
@@ -162,9 +164,10 @@ impl<A> Decision<A> {
 
 impl Record {
     /// The same once its run has ended in doubt: failed so, or is found lapsed.
-    pub(super) fn in_one_more_doubt(&self) -> Self {
+    pub(super) fn in_one_more_doubt(&self, now: Time) -> Self {
         Self {
             doubts: self.doubts + 1,
+            doubted_at: self.doubted_at.or(Some(now)),
             in_doubt: true,
             ..self.clone()
         }

@@ -1,6 +1,6 @@
 //! What a run may say while it holds its lease: renew, complete, fail, release.
 
-use super::{Decision, InDoubt, Lease, Limits, Record, State, waiting_now};
+use super::{Decision, DoubtLimit, InDoubt, Lease, Limits, Record, State, waiting_now};
 use crate::clock::Time;
 use bytes::Bytes;
 use std::num::NonZeroU32;
@@ -51,8 +51,8 @@ pub struct Fail {
     pub in_doubt: InDoubt,
     /// How many runs before the work is parked; `None` is no limit.
     pub max_attempts: Option<NonZeroU32>,
-    /// How many runs may end in doubt before the work is parked; `None` is no limit.
-    pub max_in_doubt: Option<NonZeroU32>,
+    /// Limit on runs that end in doubt, beyond which the work is parked; `None` is no limit.
+    pub max_in_doubt: Option<DoubtLimit>,
     /// How old the work may get before it is parked, after [`PARK_AFTER_ATTEMPTS`](super::PARK_AFTER_ATTEMPTS) runs;
     /// `None` is no limit.
     pub park_after: Option<Duration>,
@@ -142,7 +142,7 @@ pub(super) fn fail(
         };
         return Decision::unchanged(not_held(record, lease, Some(mine), now));
     };
-    let ended = how.kind.ends(old);
+    let ended = how.kind.ends(old, now);
     let again = if Limits::of_failure(how).are_reached(&ended, now) {
         State::Parked
     } else {
@@ -163,18 +163,33 @@ pub(super) fn fail(
     })
 }
 
-/// Gives the right to run back; only when nothing of the effect was begun.
-pub(super) fn release(record: Option<&Record>, lease: &Lease, now: Time) -> Decision<Held> {
-    match held(record, lease) {
-        Some(old) => write_held(Record {
-            attempts: old.attempts.saturating_sub(1),
-            acts_until: None,
-            // What was in doubt before it still is, for the same reason.
-            result: old.result.clone().filter(|_| old.in_doubt),
-            ..waiting_now(old, old.fence, now)
-        }),
-        None => Decision::unchanged(not_held(record, lease, Some(State::Waiting), now)),
+/// Gives up the lease of a run that began nothing: the attempt does not count, and the work keeps its age. Work older than
+/// `park_after` is parked, however often it ran: its handler may be unreachable for longer than its sender delivers.
+pub(super) fn release(
+    record: Option<&Record>,
+    lease: &Lease,
+    park_after: Option<Duration>,
+    now: Time,
+) -> Decision<Held> {
+    let Some(old) = held(record, lease) else {
+        return Decision::unchanged(not_held(record, lease, Some(State::Waiting), now));
+    };
+    let is_old = park_after.is_some_and(|after| old.age(now) >= after);
+    if is_old && old.state == State::Parked {
+        return Decision::unchanged(Held::Already(State::Parked));
     }
+    write_held(Record {
+        state: if is_old {
+            State::Parked
+        } else {
+            State::Waiting
+        },
+        attempts: old.attempts.saturating_sub(1),
+        acts_until: None,
+        // What was in doubt before it still is, for the same reason.
+        result: old.result.clone().filter(|_| old.in_doubt),
+        ..waiting_now(old, old.fence, now)
+    })
 }
 
 /// The record, if this run may still say how it ended.
@@ -211,7 +226,7 @@ fn write_held(new: Record) -> Decision<Held> {
 
 impl FailKind {
     /// What is known of the effect when a run fails so.
-    fn ends(self, old: &Record) -> Record {
+    fn ends(self, old: &Record, now: Time) -> Record {
         match self {
             Self::Final | Self::Retryable { .. } => Record {
                 in_doubt: false,
@@ -222,7 +237,7 @@ impl FailKind {
                 in_doubt: true,
                 ..old.clone()
             },
-            Self::InDoubt { .. } => old.in_one_more_doubt(),
+            Self::InDoubt { .. } => old.in_one_more_doubt(now),
             Self::StillInDoubt { .. } => Record {
                 acts_until: None,
                 ..old.clone()

@@ -1,8 +1,8 @@
 //! The protocol's two nouns: what can be asked of a store, and what it answers.
 
 use super::{
-    Acted, BY_BYTES_MAX, Claim, Claimed, Fail, Fence, Finding, Held, Lease, Record, Resolution,
-    StepBegun, StepRecord,
+    Acted, BY_BYTES_MAX, Claim, Claimed, Fail, Finding, Held, Lease, Record, Resolution, StepBegun,
+    StepRecord,
 };
 use crate::Key;
 use crate::store::{
@@ -43,8 +43,13 @@ pub enum Operation {
         /// What kind of failure, and what follows from it.
         how: Fail,
     },
-    /// Give the right to run back; only when nothing of the effect was begun.
-    Release(Lease),
+    /// Give up a lease under which nothing of the effect was begun.
+    Release {
+        /// Lease to give up.
+        lease: Lease,
+        /// Age of the work from which it is parked instead of waiting; `None` is no limit.
+        park_after: Option<Duration>,
+    },
     /// Read.
     Look(Key),
     /// Begin a step.
@@ -86,16 +91,12 @@ pub enum Operation {
         /// Who does it, and why: for the history.
         by: Bytes,
     },
-    /// A keeper parks a record that nobody has claimed for long: one that is waiting, or running and lapsed.
-    Park {
-        /// Of which key.
+    /// Prolong the retention of a record that has not succeeded, because an open letter refers to it.
+    Retain {
+        /// Key of the record.
         key: Key,
-        /// Of which run, and no other: what the keeper saw is still so.
-        fence: Fence,
-        /// For how long it has been due, or lapsed, at least.
-        idle: Duration,
-        /// Who does it, and why: for the history.
-        by: Bytes,
+        /// Minimum retention from now on.
+        retention: Duration,
     },
     /// An operator takes the right to run from whoever has it.
     ReleaseByOperator {
@@ -160,14 +161,14 @@ impl Operation {
             Self::Renew { .. } => "renew",
             Self::Complete { .. } => "complete",
             Self::Fail { .. } => "fail",
-            Self::Release(_) => "release",
+            Self::Release { .. } => "release",
             Self::Look(_) => "look",
             Self::StepBegin { .. } => "step_begin",
             Self::StepRestart { .. } => "step_restart",
             Self::StepComplete { .. } => "step_complete",
             Self::Resolve { .. } => "resolve",
             Self::Redrive { .. } => "redrive",
-            Self::Park { .. } => "park",
+            Self::Retain { .. } => "retain",
             Self::ReleaseByOperator { .. } => "release_by_operator",
             Self::Forget(_) => "forget",
             Self::Steps(_) => "steps",
@@ -185,7 +186,7 @@ impl Operation {
             Self::Look(key)
             | Self::Resolve { key, .. }
             | Self::Redrive { key, .. }
-            | Self::Park { key, .. }
+            | Self::Retain { key, .. }
             | Self::ReleaseByOperator { key, .. }
             | Self::Forget(key)
             | Self::Steps(key)
@@ -193,7 +194,7 @@ impl Operation {
             Self::Renew { lease, .. }
             | Self::Complete { lease, .. }
             | Self::Fail { lease, .. }
-            | Self::Release(lease)
+            | Self::Release { lease, .. }
             | Self::StepBegin { lease, .. }
             | Self::StepRestart { lease, .. }
             | Self::StepComplete { lease, .. } => Some(&lease.key),
@@ -208,7 +209,7 @@ impl Operation {
             Self::Renew { lease, .. }
             | Self::Complete { lease, .. }
             | Self::Fail { lease, .. }
-            | Self::Release(lease)
+            | Self::Release { lease, .. }
             | Self::StepBegin { lease, .. }
             | Self::StepRestart { lease, .. }
             | Self::StepComplete { lease, .. } => Some(lease),
@@ -216,7 +217,7 @@ impl Operation {
             | Self::Look(_)
             | Self::Resolve { .. }
             | Self::Redrive { .. }
-            | Self::Park { .. }
+            | Self::Retain { .. }
             | Self::ReleaseByOperator { .. }
             | Self::Forget(_)
             | Self::Steps(_)
@@ -237,11 +238,11 @@ impl Operation {
             | Self::Renew { .. }
             | Self::Complete { .. }
             | Self::Fail { .. }
-            | Self::Release(_)
+            | Self::Release { .. }
             | Self::Look(_)
             | Self::Resolve { .. }
             | Self::Redrive { .. }
-            | Self::Park { .. }
+            | Self::Retain { .. }
             | Self::ReleaseByOperator { .. }
             | Self::Forget(_)
             | Self::Steps(_)
@@ -263,12 +264,12 @@ impl Operation {
             },
             Self::Claim(_)
             | Self::Renew { .. }
-            | Self::Release(_)
+            | Self::Release { .. }
             | Self::Look(_)
             | Self::StepBegin { .. }
             | Self::StepRestart { .. }
             | Self::Redrive { .. }
-            | Self::Park { .. }
+            | Self::Retain { .. }
             | Self::ReleaseByOperator { .. }
             | Self::Forget(_)
             | Self::Steps(_)
@@ -285,16 +286,16 @@ impl Operation {
             Self::Claim(claim) => Some(&claim.by),
             Self::Resolve { by, .. }
             | Self::Redrive { by, .. }
-            | Self::Park { by, .. }
             | Self::ReleaseByOperator { by, .. } => Some(by),
             Self::Renew { .. }
             | Self::Complete { .. }
             | Self::Fail { .. }
-            | Self::Release(_)
+            | Self::Release { .. }
             | Self::Look(_)
             | Self::StepBegin { .. }
             | Self::StepRestart { .. }
             | Self::StepComplete { .. }
+            | Self::Retain { .. }
             | Self::Forget(_)
             | Self::Steps(_)
             | Self::Index { .. }
@@ -324,6 +325,9 @@ impl Operation {
         }
         if let Some(by) = self.by() {
             validate_bytes("name of who asks (by)", by, BY_BYTES_MAX)?;
+        }
+        if let Self::Retain { retention, .. } = self {
+            validate_lease(Duration::from_millis(1), *retention)?;
         }
         if let Self::Index { ids, keep, .. } = self {
             validate_index(ids, *keep)?;

@@ -40,7 +40,7 @@ pub enum Finding {
 pub enum Acted {
     /// Done.
     Applied,
-    /// Not done: it is running under a live lease; or, of parking, not idle for long enough.
+    /// Not done: it is running under a live lease.
     Refused,
     /// Not done: the record is in no state this act is for; `None` is absent.
     Gone(Option<State>),
@@ -80,30 +80,18 @@ pub(super) fn resolve(
     supersede(old, new, by, now)
 }
 
-/// A keeper parks a record that nobody claims. Its fence and owner stay: its run's own late word still counts.
-pub(super) fn park(
-    record: Option<&Record>,
-    (fence, idle): (Fence, Duration),
-    by: &Bytes,
-    now: Time,
-) -> Decision<Acted> {
-    let Some(old) = look(record, now).filter(|old| old.fence == fence) else {
-        return gone(record, now);
-    };
-    let ended = match old.state {
-        State::Running => old.in_one_more_doubt(),
-        State::Waiting => old.clone(),
-        State::Succeeded | State::Failed | State::Parked => return gone(record, now),
-    };
-    if old.lease_until.plus(idle) > now {
-        return Decision::unchanged(Acted::Refused);
+/// A keeper prolongs the retention of a record that has not succeeded: an open letter refers to it. Parked records never
+/// expire.
+pub(super) fn retain(record: Option<&Record>, retention: Duration, now: Time) -> Decision<Acted> {
+    match look(record, now) {
+        Some(old) if [State::Running, State::Waiting, State::Failed].contains(&old.state) => {
+            write_acted(Record {
+                expires_at: old.expires_at.max(now.plus(retention)),
+                ..old.clone()
+            })
+        }
+        Some(_) | None => gone(record, now),
     }
-    let new = Record {
-        state: State::Parked,
-        result: old.last_failure(),
-        ..ended
-    };
-    supersede(old, new, by, now)
 }
 
 /// An operator makes a parked or failed record claimable again; its steps stay done.

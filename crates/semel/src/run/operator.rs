@@ -3,10 +3,9 @@
 
 use super::Semel;
 use crate::Key;
-use crate::record::{Acted, Fence, Resolution};
+use crate::record::{Acted, Resolution};
 use crate::store::{Error, StoreExt};
 use bytes::Bytes;
-use std::time::Duration;
 
 impl Semel {
     /// An operator says what became of a parked run, or of the lapsed run that the resolution names.
@@ -46,21 +45,6 @@ impl Semel {
         acted
     }
 
-    /// A keeper parks a record that has been due, or lapsed, for at least `idle`, if it is still of this run.
-    ///
-    /// # Errors
-    /// Those of the store; `Unavailable` while the outcome of its last run is in hand here.
-    pub async fn park(
-        &self,
-        key: &Key,
-        fence: Fence,
-        idle: Duration,
-        by: impl Into<Bytes>,
-    ) -> Result<Acted, Error> {
-        self.not_in_hand(key)?;
-        self.store().park(key, fence, idle, by).await
-    }
-
     /// An operator ends the incarnation of a key. Other processes may replay its outcome from
     /// memory for as long as their `shared_cache` says.
     ///
@@ -88,7 +72,7 @@ impl Semel {
         }
     }
 
-    /// What is known is neither run again nor parked.
+    /// What is known is not run again.
     fn not_in_hand(&self, key: &Key) -> Result<(), Error> {
         if self.inner.outcomes.knows(key) {
             return Err(Error::unavailable(

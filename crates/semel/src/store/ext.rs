@@ -3,8 +3,7 @@
 use super::{Error, Store};
 use crate::Key;
 use crate::record::{
-    Acted, Claim, Claimed, Fail, Fence, Held, Lease, Operation, Record, Resolution, StepBegun,
-    StepRecord,
+    Acted, Claim, Claimed, Fail, Held, Lease, Operation, Record, Resolution, StepBegun, StepRecord,
 };
 use bytes::Bytes;
 use std::time::Duration;
@@ -63,7 +62,10 @@ pub trait StoreExt: Store {
 
     /// Gives the right to run back; only when nothing of the effect was begun.
     fn release(&self, lease: &Lease) -> impl Future<Output = Result<Held, Error>> + Send {
-        let operation = Operation::Release(lease.clone());
+        let operation = Operation::Release {
+            lease: lease.clone(),
+            park_after: None,
+        };
         async move { self.apply(&operation).await?.held() }
     }
 
@@ -142,19 +144,15 @@ pub trait StoreExt: Store {
         async move { self.apply(&operation).await?.acted() }
     }
 
-    /// A keeper parks a record that has been due, or lapsed, for at least `idle`, if it is still of this run.
-    fn park(
+    /// Prolongs the retention of a record that has not succeeded, because an open letter refers to it.
+    fn retain(
         &self,
         key: &Key,
-        fence: Fence,
-        idle: Duration,
-        by: impl Into<Bytes>,
+        retention: Duration,
     ) -> impl Future<Output = Result<Acted, Error>> + Send {
-        let operation = Operation::Park {
+        let operation = Operation::Retain {
             key: *key,
-            fence,
-            idle,
-            by: by.into(),
+            retention,
         };
         async move { self.apply(&operation).await?.acted() }
     }

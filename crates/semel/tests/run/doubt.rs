@@ -1,7 +1,8 @@
 //! Runs in doubt: how many there may be, how old work may get, and what is found out before the next run.
 
 use super::*;
-use semel::protocol::{Claim, Claimed, Fence, Held, PARK_AFTER_ATTEMPTS};
+use semel::protocol::PARK_AFTER_ATTEMPTS;
+use semel::work::DOUBT_AGE_MIN;
 
 /// Work whose runs act for 5 s, and 2 s after they were given up.
 fn probed() -> Work {
@@ -35,16 +36,71 @@ fn finds(found: Result<Option<&'static str>, Failure>) -> impl FnOnce(Run) -> Sa
 #[tokio::test(start_paused = true)]
 async fn runs_in_doubt_are_limited_and_answered_failures_are_not() {
     let semel = one_process();
-    let work = || work().max_in_doubt(2);
+    let work = || work().max_in_doubt(2).doubt_age(SECOND * 60);
+    let refused = |_| async { Err(Failure::retryable("the bank is closed")) };
     for _ in 0..5 {
-        let refused = |_| async { Err(Failure::retryable("the bank is closed")) };
         let ended = semel.run(work(), refused).await.unwrap();
         assert_failed(&ended, State::Waiting);
     }
-    for state in [State::Waiting, State::Parked] {
+    // An outage puts many runs in doubt.
+    for _ in 0..5 {
         let ended = semel.run(work(), doubtful).await.unwrap();
-        assert_failed(&ended, state);
+        assert_failed(&ended, State::Waiting);
     }
+    sleep(SECOND * 60).await;
+    let ended = semel.run(work(), refused).await.unwrap();
+    assert_failed(&ended, State::Waiting);
+    let ended = semel.run(work(), doubtful).await.unwrap();
+    assert_failed(&ended, State::Parked);
+    assert_eq!(duplicate(&semel, work()).await, Ended::Parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_in_doubt_is_given_ten_minutes_by_default() {
+    let semel = one_process();
+    let work = || work().max_in_doubt(1);
+    for _ in 0..2 {
+        let ended = semel.run(work(), doubtful).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+        sleep(DOUBT_AGE_MIN / 2).await;
+    }
+    let ended = semel.run(work(), doubtful).await.unwrap();
+    assert_failed(&ended, State::Parked);
+}
+
+/// Its caller knew, at most, what had happened when it began.
+#[tokio::test(start_paused = true)]
+async fn a_run_parks_only_if_the_first_doubt_was_old_when_it_began() {
+    let semel = one_process();
+    let work = || {
+        let work = work().max_in_doubt(1).doubt_age(SECOND * 60);
+        work.timeout(SECOND * 100)
+    };
+    let ended = semel.run(work(), doubtful).await.unwrap();
+    assert_failed(&ended, State::Waiting);
+    sleep(SECOND * 20).await;
+    let long = |_| async {
+        sleep(SECOND * 50).await;
+        Err(Failure::in_doubt("the connection broke"))
+    };
+    let ended = semel.run(work(), long).await.unwrap();
+    assert_failed(&ended, State::Waiting);
+    let ended = semel.run(work(), doubtful).await.unwrap();
+    assert_failed(&ended, State::Parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_work_whose_handler_cannot_be_reached_is_parked_whatever_its_runs() {
+    let semel = one_process();
+    let work = || work().park_after(Some(SECOND * 60));
+    let unreachable = |_| async { Err(Failure::not_started("connection refused")) };
+    for _ in 0..PARK_AFTER_ATTEMPTS {
+        let ended = semel.run(work(), unreachable).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+    }
+    sleep(SECOND * 60).await;
+    let ended = semel.run(work(), unreachable).await.unwrap();
+    assert_failed(&ended, State::Parked);
     assert_eq!(duplicate(&semel, work()).await, Ended::Parked);
 }
 
@@ -119,42 +175,4 @@ async fn a_run_that_could_outlive_its_record_is_refused() {
     let work = probed().retention(SECOND * 16);
     let refused = one_process().run(work, must_not_run).await;
     assert!(matches!(refused, Err(Error::Invalid(why)) if why.contains("act")));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_keeper_parks_what_nobody_claims_and_its_run_may_still_speak() {
-    let (store, semel) = one_store();
-    let claim = Claim {
-        lease: SECOND * 10,
-        ..Claim::new(key(1), payload())
-    };
-    let Claimed::Granted(lease) = store.claim(&claim).await.unwrap() else {
-        panic!("a new key is granted")
-    };
-    sleep(SECOND * 20).await;
-    let keeper = semel();
-    let park = async || keeper.park(&key(1), lease.fence, SECOND * 60, "").await;
-    assert_eq!(park().await.unwrap(), Acted::Refused);
-    sleep(SECOND * 60).await;
-    assert_eq!(park().await.unwrap(), Acted::Applied);
-    let result = Outcome::ok("late").encode();
-    let late = store.complete(&lease, &result, SECOND * 60).await;
-    assert_eq!(late.unwrap(), Held::Applied(State::Succeeded));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_keeper_does_not_park_work_whose_outcome_is_in_hand() {
-    let (store, semel) = one_store();
-    let here = semel();
-    let down = store.clone();
-    let effect = move |_: Run| async move {
-        down.set_down(true);
-        Ok(Outcome::ok("done"))
-    };
-    let ended = here.run(work(), effect).await.unwrap();
-    assert!(matches!(ended, Ended::Unrecorded(_)), "{ended:?}");
-    let park = here.park(&key(1), Fence(1), Duration::ZERO, "").await;
-    assert!(matches!(park, Err(Error::Unavailable(why)) if why.contains("in hand")));
-    store.set_down(false);
-    here.pending_recorded().await;
 }

@@ -205,7 +205,7 @@ impl Store for Flaky {
                 self.looks.fetch_add(1, Ordering::SeqCst);
                 self.takes(Refused::Looks)?;
             }
-            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_) => {
+            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release { .. } => {
                 let bytes = operation.result().map_or(0, Bytes::len);
                 self.takes(Refused::OutcomesOver(bytes))?;
             }

@@ -5,14 +5,12 @@ use semel::clock::Time;
 use semel::protocol::{
     Answer, Claimed, FailKind, InDoubt, Operation, PARK_AFTER_ATTEMPTS, Record, State,
 };
-use std::time::Duration;
 
 impl Fault {
     /// The record as the decision is shown it.
     pub(crate) fn shows_doubt(self, record: &mut Record, operation: &Operation) {
         let probes =
             matches!(operation, Operation::Claim(claim) if claim.in_doubt == InDoubt::Probe);
-        let parks = matches!(operation, Operation::Park { .. });
         let running = record.state == State::Running;
         if self == Self::AgeParksAtOnce && matches!(operation, Operation::Fail { .. }) {
             record.attempts = record.attempts.max(PARK_AFTER_ATTEMPTS);
@@ -20,15 +18,13 @@ impl Fault {
         if self == Self::ProbesWhileTheRunMayAct && probes {
             record.acts_until = None;
         }
-        if (self == Self::TwoProbers && probes && record.in_doubt && running)
-            || (self == Self::KeeperParksLiveRuns && parks && running)
-        {
+        if self == Self::TwoProbers && probes && record.in_doubt && running {
             (record.lease_until, record.acts_until) = (Time(0), None);
         }
     }
 
     /// The operation as the store understands it.
-    pub(crate) fn understands_doubt(self, operation: &mut Operation, record: Option<&Record>) {
+    pub(crate) fn understands_doubt(self, operation: &mut Operation) {
         match operation {
             Operation::Claim(claim) => {
                 if self == Self::DoubtsWithoutLimit {
@@ -44,14 +40,6 @@ impl Fault {
                 }
                 if self == Self::AgeWithoutLimit {
                     how.park_after = None;
-                }
-            }
-            Operation::Park { fence, idle, .. } => {
-                if let (Self::KeeperParksAnyRun, Some(record)) = (self, record) {
-                    *fence = record.fence;
-                }
-                if self == Self::KeeperParksAtOnce {
-                    *idle = Duration::ZERO;
                 }
             }
             _ => {}
@@ -78,14 +66,6 @@ impl Fault {
                 }
             }
             Operation::Fail { how, .. } => self.writes_failure(how.kind, old, new),
-            Operation::Park { .. } => {
-                if self == Self::KeeperTakesTheFence {
-                    new.fence.0 += 1;
-                }
-                if self == Self::KeeperDoesNotCount {
-                    new.doubts = old.doubts;
-                }
-            }
             Operation::Redrive { .. } if self == Self::RedriveEndsTheDoubt => new.in_doubt = false,
             Operation::ReleaseByOperator { .. } if self == Self::RunsTakenAwayAreNotInDoubt => {
                 new.in_doubt = old.in_doubt;

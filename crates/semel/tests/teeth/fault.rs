@@ -102,11 +102,22 @@ faults![
     RedriveEndsTheDoubt,
     RunsTakenAwayAreNotInDoubt,
     ResolutionsKeepTheDoubt,
-    KeeperParksAnyRun,
-    KeeperParksAtOnce,
-    KeeperParksLiveRuns,
-    KeeperTakesTheFence,
-    KeeperDoesNotCount,
+    DoubtsWithoutAge,
+    DoubtsParkByAgeAlone,
+    DoubtsAgeFromTheLatest,
+    DoubtsAgeFromBirth,
+    FirstDoubtIsNotKept,
+    FirstDoubtOutlivesTheIncarnation,
+    ReleaseIgnoresAge,
+    ReleaseNeedsEnoughRuns,
+    ReleaseParksAgain,
+    ReleaseThatParksTakesTheFence,
+    RetainShortens,
+    RetainDoesNothing,
+    RetainTakesSucceeded,
+    RetainTakesParked,
+    RetainForgetsFailed,
+    RetainTakesTheFence,
     ResultsAreText,
     NothingIsValidated,
     ClaimIsTwoSteps,
@@ -118,6 +129,9 @@ faults![
     LettersKeepTheirFirstFence,
     TombstonesStayForEver,
     RedrivesAreNotNoted,
+    AlarmsAreNotNoted,
+    AlarmsAreLostOnPut,
+    AlarmsEndRedrives,
     ListRepeats,
     ListSkips,
     ListShowsResults,
@@ -143,6 +157,9 @@ impl Fault {
             Self::LettersKeepTheirFirstFence,
             Self::TombstonesStayForEver,
             Self::RedrivesAreNotNoted,
+            Self::AlarmsAreNotNoted,
+            Self::AlarmsAreLostOnPut,
+            Self::AlarmsEndRedrives,
             Self::ListRepeats,
             Self::ListSkips,
             Self::ListShowsResults,
@@ -177,6 +194,7 @@ impl Fault {
             self.writes(operation, record, new, now);
             self.writes_doubt(operation, record, new);
         }
+        self.decides_age(operation, record, &mut decision, now);
         self.supersedes(&mut decision, operation, record, now);
         self.tells(&mut decision.answer);
         self.tells_doubt(&mut decision.answer);
@@ -231,6 +249,7 @@ impl Fault {
             (_, _) => {}
         }
         self.shows_doubt(&mut record, operation);
+        self.shows_age(&mut record, operation, now);
         if let Operation::Claim(claim) = operation {
             self.shows_claim(claim, &mut record);
         }
@@ -257,7 +276,8 @@ impl Fault {
     /// The operation as the store understands it.
     fn understands(self, mut operation: Operation, record: Option<&Record>) -> Operation {
         let is_step = operation.step().is_some();
-        self.understands_doubt(&mut operation, record);
+        self.understands_doubt(&mut operation);
+        self.understands_age(&mut operation, record);
         if let Operation::Claim(claim) = &mut operation {
             if self == Self::LapseRunsAgainUnderPark {
                 claim.in_doubt = InDoubt::Retry;
@@ -349,7 +369,7 @@ impl Fault {
         if self == Self::ActsKeepTheOldRetention && (redrives || resolves) {
             new.expires_at = old.expires_at;
         }
-        if self == Self::ReleaseCountsTheAttempt && matches!(operation, Operation::Release(_)) {
+        if self == Self::ReleaseCountsTheAttempt && matches!(operation, Operation::Release { .. }) {
             new.attempts = old.attempts;
         }
         if self == Self::ParkedForgetsItsRun && claims && new.state == State::Parked {
@@ -401,7 +421,7 @@ fn is_act(operation: &Operation) -> bool {
         operation,
         Operation::Resolve { .. }
             | Operation::Redrive { .. }
-            | Operation::Park { .. }
+            | Operation::Retain { .. }
             | Operation::ReleaseByOperator { .. }
             | Operation::Forget(_)
     )
@@ -412,7 +432,7 @@ fn lease_mut(operation: &mut Operation) -> Option<&mut Lease> {
         Operation::Renew { lease, .. }
         | Operation::Complete { lease, .. }
         | Operation::Fail { lease, .. }
-        | Operation::Release(lease)
+        | Operation::Release { lease, .. }
         | Operation::StepBegin { lease, .. }
         | Operation::StepRestart { lease, .. }
         | Operation::StepComplete { lease, .. } => Some(lease),

@@ -11,7 +11,7 @@ use semel::store::{
     Cursor, FOUND_KEYS_MAX, Letters, Page, STEPS_SHOWN_MAX, Sharing, Swept, shown_step,
 };
 use semel::{Error, Key, Store};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ struct Tables {
     index: BTreeMap<(Bytes, Key), Time>,
     /// Letters that were closed, and their fences.
     closed: BTreeMap<LetterId, Fence>,
+    /// Letters of which a mark was lost.
+    unmarked: BTreeSet<LetterId>,
 }
 
 // === impl BrokenStore ===
@@ -111,6 +113,14 @@ impl BrokenStore {
                 decision.answer
             }
             _ => decision.answer,
+        }
+    }
+
+    /// Clears the mark that was lost.
+    fn unmark(&self, id: &LetterId, redriven: &mut bool, alarmed: &mut bool) {
+        if self.kept().unmarked.contains(id) {
+            *redriven &= !self.has(Fault::AlarmsEndRedrives);
+            *alarmed &= !self.has(Fault::AlarmsAreLostOnPut);
         }
     }
 
@@ -257,7 +267,13 @@ impl Letters for BrokenStore {
                     _ => letters.put(letter).await,
                 }
             }
-            _ => letters.put(letter).await,
+            _ => {
+                let put = letters.put(letter).await?;
+                if put == Put::Already && self.has(Fault::AlarmsAreLostOnPut) {
+                    self.kept().unmarked.insert(letter.id);
+                }
+                Ok(put)
+            }
         }
     }
 
@@ -266,11 +282,18 @@ impl Letters for BrokenStore {
         if self.has(Fault::LettersNewestFirst) {
             page.items.reverse();
         }
+        for head in &mut page.items {
+            self.unmark(&head.id, &mut head.redriven, &mut head.alarmed);
+        }
         Ok(page)
     }
 
     async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        self.letters.get(id).await
+        let mut letter = self.letters.get(id).await?;
+        if let Some(letter) = &mut letter {
+            self.unmark(id, &mut letter.redriven, &mut letter.alarmed);
+        }
+        Ok(letter)
     }
 
     async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
@@ -279,7 +302,11 @@ impl Letters for BrokenStore {
         };
         match mark {
             Mark::Redriven if self.has(Fault::RedrivesAreNotNoted) => return Ok(Marked::Applied),
-            Mark::Redriven => {}
+            Mark::Alarmed if self.has(Fault::AlarmsAreNotNoted) => return Ok(Marked::Applied),
+            Mark::Alarmed if self.has(Fault::AlarmsEndRedrives) => {
+                self.kept().unmarked.insert(*id);
+            }
+            Mark::Redriven | Mark::Alarmed => {}
             Mark::Closed => {
                 self.kept().closed.insert(*id, letter.fence);
             }

@@ -125,7 +125,10 @@ impl<'a> ChangeChecker<'a> {
         Rule::DoubtKnown.needs(told, "it may not act as long as its claim says")?;
         match before {
             None => Rule::FencesRise.needs(
-                new.attempts == 1 && new.born == new.fence && new.doubts == 0 && !new.in_doubt,
+                new.attempts == 1
+                    && new.born == new.fence
+                    && (new.doubts, new.doubted_at) == (0, 0)
+                    && !new.in_doubt,
                 "a new incarnation does not begin anew",
             ),
             Some(old) => taken_over(old, new, terms, now),
@@ -142,7 +145,7 @@ impl<'a> ChangeChecker<'a> {
             "an operator changed the attempts",
         )?;
         Rule::DoubtKnown.needs(
-            old.doubts == new.doubts,
+            (old.doubts, old.doubted_at) == (new.doubts, new.doubted_at),
             "an operator's act was counted as a doubt",
         )?;
         Rule::Accounted.needs(
@@ -172,7 +175,12 @@ impl<'a> ChangeChecker<'a> {
             return self.asked_by_operator(at, |act| matches!(act, OperatorCall::Forget));
         }
         unchanged(old, new)?;
+        Rule::DoubtKnown.needs(
+            keeps_first_doubt(old, new, at),
+            "the time of the first doubt is not kept",
+        )?;
         match (old.state, new.state) {
+            (RUNNING | WAITING | FAILED, _) if self.is_retained(old, new, at) => Ok(()),
             (RUNNING, RUNNING) => {
                 Rule::OneLease.needs(
                     new.lease_until >= old.lease_until,
@@ -180,43 +188,43 @@ impl<'a> ChangeChecker<'a> {
                 )?;
                 self.asked_by_run(new, at, |asked| matches!(asked, Request::Renew(..)))
             }
-            (RUNNING, PARKED) if new.result.is_none() => self.lapsed(old, new, at),
-            (WAITING, PARKED) => {
-                let same = (old.doubts, old.in_doubt) == (new.doubts, new.in_doubt);
-                Rule::DoubtKnown.needs(same, "a keeper changed what is known")?;
-                self.asked_by_keeper(old, at)
+            // A release that parks takes the attempt back.
+            (RUNNING, PARKED) if new.result.is_none() && new.attempts == old.attempts => {
+                self.lapsed(old, new, at)
             }
             (RUNNING | PARKED, SUCCEEDED | FAILED | WAITING | PARKED) => self.asked_by_run(
                 new,
                 at,
-                |asked| matches!(asked, Request::End(_, ended) if leads_to(ended, old, new)),
+                |asked| matches!(asked, Request::End(_, ended) if leads_to(ended, old, new, at)),
             ),
             (SUCCEEDED | FAILED, _) => Err((Rule::OneEnd, "an end was changed".into())),
             _ => Err((Rule::Accounted, "no such transition".into())),
         }
     }
 
-    /// A lapsed lease was parked by a claim that does not retry, or by a keeper.
+    /// A lapsed lease was parked by a claim that does not retry.
     fn lapsed(&self, old: &Version, new: &Version, at: u64) -> CheckResult {
         Rule::OneLease.needs(old.lease_until <= at, "a live lease was parked")?;
         let counted = new.doubts == old.doubts + 1 && new.in_doubt;
         Rule::DoubtKnown.needs(counted, "a lapse was not counted")?;
         let asked = self.key_calls.calls.iter().any(|call| {
             call.overlaps(&(at..=at))
-                && matches!(&call.request, Request::Claim(terms) if lapse_parks(old, terms))
+                && matches!(&call.request, Request::Claim(terms) if lapse_parks(old, terms, at))
         });
-        if asked {
-            return Ok(());
-        }
-        self.asked_by_keeper(old, at)
+        Rule::Accounted.needs(asked, "no claim parks it")
     }
 
-    fn asked_by_keeper(&self, old: &Version, at: u64) -> CheckResult {
-        let asked = self.key_calls.may_be_operated(&(at..=at), |act| {
-            matches!(act, OperatorCall::Park(fence, idle)
-                if *fence == old.fence && old.lease_until + idle <= at)
-        });
-        Rule::Accounted.needs(asked, "no claim and no keeper parks it")
+    /// Nothing but the end of retention was prolonged, by a keeper.
+    fn is_retained(&self, old: &Version, new: &Version, at: u64) -> bool {
+        let longer = Version {
+            expires_at: new.expires_at,
+            ..*old
+        };
+        *new == longer
+            && self.key_calls.may_be_operated(&(at..=at), |act| {
+                matches!(act, OperatorCall::Retain(retention)
+                    if new.expires_at <= old.expires_at.max(at + retention))
+            })
     }
 
     fn asked_by_run(&self, of: &Version, at: u64, fits: impl Fn(&Request) -> bool) -> CheckResult {
@@ -244,7 +252,9 @@ fn taken_over(old: &Version, new: &Version, terms: &ClaimTerms, now: u64) -> Che
     Rule::RetentionHolds.needs(new.expires_at >= old.expires_at, "retention shrank")?;
     let doubts = old.doubts + u32::from(old.state == RUNNING);
     Rule::DoubtKnown.needs(
-        new.doubts == doubts && new.in_doubt == old.ended_in_doubt(),
+        new.doubts == doubts
+            && new.doubted_at == old.doubted_by(now)
+            && new.in_doubt == old.ended_in_doubt(),
         "what is known of the run before is not told",
     )?;
     let probes = terms.policy == Policy::Probe && old.ended_in_doubt();
@@ -256,7 +266,7 @@ fn taken_over(old: &Version, new: &Version, terms: &ClaimTerms, now: u64) -> Che
         RUNNING | WAITING if old.lease_until > now => {
             Err((Rule::OneLease, "granted before its time".into()))
         }
-        RUNNING if lapse_parks(old, terms) => {
+        RUNNING if lapse_parks(old, terms, now) => {
             Err((Rule::ParkedStays, "run again instead of parked".into()))
         }
         RUNNING | WAITING => Ok(()),
@@ -283,7 +293,7 @@ fn unchanged(old: &Version, new: &Version) -> CheckResult {
 }
 
 /// Whether what a run said leads from one version to the other.
-fn leads_to(ended: &RunEnded, old: &Version, new: &Version) -> bool {
+fn leads_to(ended: &RunEnded, old: &Version, new: &Version, at: u64) -> bool {
     let same = old.attempts == new.attempts;
     let records = |result: &ResultId| new.result == Some(*result) && same;
     match ended {
@@ -294,13 +304,15 @@ fn leads_to(ended: &RunEnded, old: &Version, new: &Version) -> bool {
         }
         RunEnded::Fail(failing, result) => {
             let (doubts, in_doubt) = known_after(failing.kind, old);
-            let state = fails_to(failing, old.attempts, doubts, in_doubt);
             records(result)
-                && (new.state, new.doubts, new.in_doubt) == (state, doubts, in_doubt)
+                && (new.doubts, new.in_doubt) == (doubts, in_doubt)
+                && may_fail_to(failing, new, at)
                 && (failing.kind != FailureKind::StillInDoubt || new.acts_until == 0)
         }
-        RunEnded::Release => {
-            new.state == WAITING
+        RunEnded::Release(park_after) => {
+            let old_enough = *park_after > 0 && old.born + park_after <= at;
+            let parked_before = old.state == PARKED && old_enough;
+            (new.state == WAITING || new.state == PARKED && old_enough && !parked_before)
                 && new.result == old.result.filter(|_| old.in_doubt)
                 && new.attempts == old.attempts.saturating_sub(1)
                 && (new.doubts, new.in_doubt) == (old.doubts, old.in_doubt)
@@ -318,28 +330,54 @@ fn known_after(kind: FailureKind, old: &Version) -> (u32, bool) {
     }
 }
 
-fn fails_to(failing: &FailureTerms, attempts: u32, doubts: u32, in_doubt: bool) -> u8 {
-    let parks = failing.kind == FailureKind::InDoubt && failing.policy == Policy::Park;
+/// Whether a failure may lead to this version at this time, which is just after the store read its clock.
+fn may_fail_to(failing: &FailureTerms, new: &Version, at: u64) -> bool {
     if failing.kind == FailureKind::Final {
-        FAILED
-    } else if parks || failing.limits.are_reached(attempts, doubts, in_doubt) {
-        PARKED
-    } else {
-        WAITING
+        return new.state == FAILED;
+    }
+    let parks = failing.kind == FailureKind::InDoubt && failing.policy == Policy::Park;
+    let FailureTerms { limits, .. } = failing;
+    match new.state {
+        PARKED => parks || limits.are_reached(new, at),
+        WAITING => !parks && !limits.at_once().are_reached(new, at),
+        _ => false,
     }
 }
 
-fn lapse_parks(old: &Version, terms: &ClaimTerms) -> bool {
-    let reached = terms.limits.are_reached(old.attempts, old.doubts + 1, true);
-    terms.policy == Policy::Park || reached
+fn lapse_parks(old: &Version, terms: &ClaimTerms, now: u64) -> bool {
+    let found = Version {
+        doubts: old.doubts + 1,
+        doubted_at: old.doubted_by(now),
+        in_doubt: true,
+        ..*old
+    };
+    terms.policy == Policy::Park || terms.limits.are_reached(&found, now)
+}
+
+/// Whether the time of the first doubt is of the doubt that is new, if that is the first; otherwise as it was.
+fn keeps_first_doubt(old: &Version, new: &Version, at: u64) -> bool {
+    if old.doubted_at == 0 && new.doubts > old.doubts {
+        new.doubted_at > 0 && new.doubted_at <= at
+    } else {
+        new.doubted_at == old.doubted_at
+    }
 }
 
 // === impl RunLimits ===
 
 impl RunLimits {
-    const fn are_reached(self, attempts: u32, doubts: u32, in_doubt: bool) -> bool {
-        let too_often = self.attempts > 0 && attempts >= self.attempts;
-        too_often || in_doubt && self.doubts > 0 && doubts >= self.doubts
+    /// Whether a run that has just ended is not to be followed by another.
+    fn are_reached(self, ended: &Version, now: u64) -> bool {
+        let too_often = self.attempts > 0 && ended.attempts >= self.attempts;
+        let doubted = self.doubts > 0 && ended.doubts >= self.doubts;
+        let is_old = now.saturating_sub(ended.doubted_at) >= self.doubt_age;
+        too_often || ended.in_doubt && doubted && is_old
+    }
+
+    /// The limits that need no time.
+    fn at_once(self) -> Self {
+        let doubts = if self.doubt_age == 0 { self.doubts } else { 0 };
+        Self { doubts, ..self }
     }
 }
 
@@ -359,6 +397,15 @@ impl Rule {
 // === impl Version ===
 
 impl Version {
+    /// The time of the first doubt, if the run is found lapsed now.
+    const fn doubted_by(&self, now: u64) -> u64 {
+        if self.doubted_at == 0 && self.state == RUNNING {
+            now
+        } else {
+            self.doubted_at
+        }
+    }
+
     const fn ended_in_doubt(&self) -> bool {
         self.in_doubt || self.state == RUNNING
     }

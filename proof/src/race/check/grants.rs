@@ -141,8 +141,9 @@ impl KeyCalls<'_> {
                 continue;
             };
             let window = parked.began..=grant.call.ended;
-            let frees =
-                |act: &OperatorCall| !matches!(act, OperatorCall::Release | OperatorCall::Park(..));
+            let frees = |act: &OperatorCall| {
+                !matches!(act, OperatorCall::Release | OperatorCall::Retain(_))
+            };
             if !self.may_be_operated(&window, frees) && !self.may_have_spoken(&window) {
                 let seen = format!("{:?} was granted after {parked:?}", grant.run);
                 verdict.convict(Rule::ParkedStays, self.key, seen);

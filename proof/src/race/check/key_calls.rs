@@ -51,7 +51,7 @@ impl<'a> KeyCalls<'a> {
     pub(super) fn may_be_ended(&self, run: RunId, window: &RangeInclusive<u64>) -> bool {
         self.done_within(window).any(|call| match &call.request {
             Request::End(by, _) => *by == run,
-            Request::Operate(act) => !matches!(act, OperatorCall::Park(..)),
+            Request::Operate(act) => !matches!(act, OperatorCall::Retain(_)),
             Request::Claim(_) | Request::Renew(..) | Request::Step(..) => false,
         })
     }
@@ -91,7 +91,7 @@ pub(super) const fn recorded(request: &Request) -> Option<(Nonce, Option<ResultI
         Request::End(_, RunEnded::CompleteIn(nonce)) => Some((*nonce, None)),
         Request::Claim(_)
         | Request::Renew(..)
-        | Request::End(_, RunEnded::Release)
+        | Request::End(_, RunEnded::Release(_))
         | Request::Step(..)
         | Request::Operate(_) => None,
     }

@@ -111,9 +111,6 @@ impl<'a> Timeline<'a> {
                 self.may_show(&window, |shown| shown.payload != payload)
             }
             (Request::Operate(_), Response::Acted) => self.changed(&window),
-            (Request::Operate(OperatorCall::Park(..)), Response::Refused) => {
-                in_state(RUNNING) || in_state(WAITING)
-            }
             (Request::Operate(_), Response::Refused) => in_state(RUNNING),
             // What is expired counts as absent, and nothing tells when it expired.
             (Request::Operate(_), Response::Gone(0)) => true,

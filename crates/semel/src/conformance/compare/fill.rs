@@ -1,14 +1,15 @@
 //! An act filled in: the calls it stands for on either side, and how it is told.
 
 use super::case::{KeyState, RunPair};
-use super::plan::{Asking, By, Failing, Forged, Kind, Policy, Spans, Verb};
+use super::plan::{Asking, By, Failing, Forged, Kind, MaxInDoubt, Policy, Spans, Verb};
 use crate::Fingerprint;
 use crate::conformance::answer::shown;
 use crate::record::{
-    Answer, Claim, Claimed, Fail, FailKind, Fence, Finding, InDoubt, Lease, Operation, Owner,
-    Resolution,
+    Answer, Claim, Claimed, DoubtLimit, Fail, FailKind, Fence, Finding, InDoubt, Lease, Operation,
+    Owner, Resolution,
 };
 use bytes::Bytes;
+use std::time::Duration;
 
 impl Verb {
     /// The operation for the oracle and the one for the store; none when the act is a sweep.
@@ -47,7 +48,10 @@ impl Verb {
                 lease,
                 how: failing.fail(result.clone()),
             }),
-            Self::Release(who) => by(who, &Operation::Release),
+            Self::Release(who, park_after) => by(who, &|lease| Operation::Release {
+                lease,
+                park_after: *park_after,
+            }),
             Self::StepBegin(who, name) => by(who, &|lease| Operation::StepBegin {
                 lease,
                 name: (*name).into(),
@@ -73,11 +77,9 @@ impl Verb {
                 key,
                 by: words.clone(),
             }),
-            Self::Park(who, idle) => by(who, &|lease| Operation::Park {
+            Self::Retain(retention) => both(Operation::Retain {
                 key,
-                fence: lease.fence,
-                idle: idle.exactly(),
-                by: words.clone(),
+                retention: retention.exactly(),
             }),
             Self::ReleaseByOperator => both(Operation::ReleaseByOperator {
                 key,
@@ -88,7 +90,7 @@ impl Verb {
         })
     }
 
-    /// Whether it is an operator's act.
+    /// Whether it is an operator's act, or a keeper's.
     pub(super) const fn is_operators(&self) -> bool {
         matches!(
             self,
@@ -97,7 +99,7 @@ impl Verb {
                 | Self::ResolveRetry
                 | Self::ResolveRun(_)
                 | Self::Redrive
-                | Self::Park(..)
+                | Self::Retain(_)
                 | Self::ReleaseByOperator
                 | Self::Forget
         )
@@ -126,7 +128,7 @@ impl Verb {
                 format!("complete by {}, retention {retention}", by.say(state))
             }
             Self::Fail(by, failing) => format!("fail by {}, {}", by.say(state), failing.say()),
-            Self::Release(by) => format!("release by {}", by.say(state)),
+            Self::Release(by, age) => format!("release by {}{}", by.say(state), say_age(*age)),
             Self::StepBegin(by, name) => format!("begin step {name:?} by {}", by.say(state)),
             Self::StepComplete(by, name) => format!("complete step {name:?} by {}", by.say(state)),
             Self::StepRestart(by, name) => format!("restart step {name:?} by {}", by.say(state)),
@@ -135,7 +137,7 @@ impl Verb {
             Self::ResolveRetry => "resolve to run again".into(),
             Self::ResolveRun(by) => format!("resolve as succeeded, of {}", by.say(state)),
             Self::Redrive => "redrive".into(),
-            Self::Park(by, idle) => format!("park {} if idle for {idle}", by.say(state)),
+            Self::Retain(retention) => format!("retain for {retention}"),
             Self::ReleaseByOperator => "release by operator".into(),
             Self::Forget => "forget".into(),
             Self::Sweep => "sweep".into(),
@@ -160,7 +162,7 @@ impl Asking {
             retention: self.retention().exactly(),
             in_doubt: self.policy.in_doubt,
             max_attempts: self.policy.max_attempts,
-            max_in_doubt: self.policy.max_in_doubt,
+            max_in_doubt: self.policy.max_in_doubt.map(MaxInDoubt::limit),
             park_after: self.policy.park_after,
             acts_for: self.acts_for.map(Spans::exactly),
             label: label(number),
@@ -217,7 +219,7 @@ impl Failing {
             },
             in_doubt: self.policy.in_doubt,
             max_attempts: self.policy.max_attempts,
-            max_in_doubt: self.policy.max_in_doubt,
+            max_in_doubt: self.policy.max_in_doubt.map(MaxInDoubt::limit),
             park_after: self.policy.park_after,
             retention: self.retention.exactly(),
             result,
@@ -247,12 +249,26 @@ impl Policy {
         let attempts = self.max_attempts;
         let attempts = attempts.map(|max| format!(", at most {max} attempts"));
         let doubts = self.max_in_doubt;
-        let doubts = doubts.map(|max| format!(", at most {max} in doubt"));
-        let age = self
-            .park_after
-            .map(|age| format!(", parked after {} h", age.as_secs() / 3_600));
-        let limits = [attempts, doubts, age].map(Option::unwrap_or_default);
-        format!("{policy}{}", limits.concat())
+        let doubts =
+            doubts.map(|MaxInDoubt { runs, age }| format!(", at most {runs} in doubt for {age}"));
+        let limits = [attempts, doubts].map(Option::unwrap_or_default);
+        format!("{policy}{}{}", limits.concat(), say_age(self.park_after))
+    }
+}
+
+fn say_age(park_after: Option<Duration>) -> String {
+    let hours = |age: Duration| format!(", parked after {} h", age.as_secs() / 3_600);
+    park_after.map(hours).unwrap_or_default()
+}
+
+// === impl MaxInDoubt ===
+
+impl MaxInDoubt {
+    fn limit(self) -> DoubtLimit {
+        DoubtLimit {
+            runs: self.runs,
+            age: self.age.exactly(),
+        }
     }
 }
 

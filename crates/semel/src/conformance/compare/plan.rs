@@ -39,7 +39,7 @@ pub(super) enum Verb {
     Renew(By, Spans, Spans),
     Complete(By, Spans),
     Fail(By, Failing),
-    Release(By),
+    Release(By, Option<Duration>),
     StepBegin(By, &'static str),
     StepComplete(By, &'static str),
     StepRestart(By, &'static str),
@@ -49,8 +49,7 @@ pub(super) enum Verb {
     /// By its fence, which is that of the run, or nearly.
     ResolveRun(By),
     Redrive,
-    /// By its fence, which is that of the run, or nearly, after so long.
-    Park(By, Spans),
+    Retain(Spans),
     ReleaseByOperator,
     Forget,
     Sweep,
@@ -90,9 +89,16 @@ pub(super) enum Kind {
 pub(super) struct Policy {
     pub(super) in_doubt: InDoubt,
     pub(super) max_attempts: Option<NonZeroU32>,
-    pub(super) max_in_doubt: Option<NonZeroU32>,
+    pub(super) max_in_doubt: Option<MaxInDoubt>,
     /// None at all or none that is ever reached: `born` does not age with records.
     pub(super) park_after: Option<Duration>,
+}
+
+/// A limit on runs in doubt, which ages as time passes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxInDoubt {
+    pub(super) runs: NonZeroU32,
+    pub(super) age: Spans,
 }
 
 /// Whose word it is: the run of the grant so many grants back, or nearly.
@@ -159,7 +165,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         Just(Verb::ResolveRetry),
         by().prop_map(Verb::ResolveRun),
         Just(Verb::Redrive),
-        (by(), spans(0..=2)).prop_map(|(by, idle)| Verb::Park(by, idle)),
+        spans(1..=12).prop_map(Verb::Retain),
         Just(Verb::ReleaseByOperator),
         Just(Verb::Forget),
     ];
@@ -169,7 +175,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         7 => (by(), spans(1..=2), spans(2..=4)).prop_map(|(by, l, r)| Verb::Renew(by, l, r)),
         9 => (by(), spans(1..=4)).prop_map(|(by, r)| Verb::Complete(by, r)),
         14 => (by(), failing()).prop_map(|(by, how)| Verb::Fail(by, how)),
-        4 => by().prop_map(Verb::Release),
+        4 => (by(), age()).prop_map(|(by, age)| Verb::Release(by, age)),
         14 => (by(), step()).prop_map(|(by, name)| Verb::StepBegin(by, name)),
         9 => (by(), step()).prop_map(|(by, name)| Verb::StepComplete(by, name)),
         4 => (by(), step()).prop_map(|(by, name)| Verb::StepRestart(by, name)),
@@ -214,18 +220,22 @@ fn failing() -> impl Strategy<Value = Failing> {
 fn policy() -> impl Strategy<Value = Policy> {
     let max = prop_oneof![3 => Just(0), 2 => 1_u32..=3];
     let doubts = prop_oneof![3 => Just(0), 2 => 1_u32..=3];
+    let doubts = (doubts, spans(0..=3));
     let in_doubt = prop_oneof![
         2 => Just(InDoubt::Retry),
         1 => Just(InDoubt::Park),
         2 => Just(InDoubt::Probe),
     ];
-    let age = prop_oneof![3 => Just(None), 1 => Just(Some(Duration::ZERO)), 1 => Just(Some(NEVER))];
-    (in_doubt, max, doubts, age).prop_map(|(in_doubt, max, doubts, park_after)| Policy {
+    (in_doubt, max, doubts, age()).prop_map(|(in_doubt, max, (runs, age), park_after)| Policy {
         in_doubt,
         max_attempts: NonZeroU32::new(max),
-        max_in_doubt: NonZeroU32::new(doubts),
+        max_in_doubt: NonZeroU32::new(runs).map(|runs| MaxInDoubt { runs, age }),
         park_after,
     })
+}
+
+fn age() -> impl Strategy<Value = Option<Duration>> {
+    prop_oneof![3 => Just(None), 1 => Just(Some(Duration::ZERO)), 1 => Just(Some(NEVER))]
 }
 
 fn by() -> impl Strategy<Value = By> {

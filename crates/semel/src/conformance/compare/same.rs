@@ -1,5 +1,6 @@
 //! Whether two sides told the same, though their clocks and so their fences differ.
 
+use crate::clock::Time;
 use crate::record::{
     Answer, Claimed, Fence, Held, Lease, Record, Settled, StepBegun, StepRecord, Superseded,
 };
@@ -158,16 +159,27 @@ impl Same<'_> {
         let kept = |record: &Record| record.expires_at.since(record.lease_until);
         let same = self.about(kept(oracle), kept(store));
         agree("the time from lease_until to expires_at", &true, &same)?;
-        // An operator's rerun keeps the record, from then on, for the time from lease_until to
-        // expires_at: real time that came to it is added to what has passed since acts_until.
-        let acts = |record: &Record| Some(record.expires_at.since(record.acts_until?));
-        let same = match (acts(oracle), acts(store)) {
+        self.before_expiry("acts_until", oracle, store, |it| it.acts_until)?;
+        self.before_expiry("doubted_at", oracle, store, |it| it.doubted_at)
+    }
+
+    /// An operator's rerun keeps the record, from then on, for the time from `lease_until` to `expires_at`: real time that came
+    /// to it is added to what has passed since the other time.
+    fn before_expiry(
+        &self,
+        what: &'static str,
+        oracle: &Record,
+        store: &Record,
+        time: impl Fn(&Record) -> Option<Time>,
+    ) -> Agreed {
+        let until_expiry = |record: &Record| Some(record.expires_at.since(time(record)?));
+        let same = match (until_expiry(oracle), until_expiry(store)) {
             (Some(oracle), Some(store)) => {
                 oracle.abs_diff(store) <= self.elapsed + self.elapsed + SLACK
             }
             (oracle, store) => oracle == store,
         };
-        agree("the time from acts_until to expires_at", &true, &same)
+        agree(what, &true, &same)
     }
 
     fn about(&self, oracle: Duration, store: Duration) -> bool {

@@ -4,9 +4,9 @@
 use super::history::{Event, History, OperatorAct, What, Word};
 use crate::conformance::answer::{Judged, broken, ok, that};
 use crate::conformance::behaviour::behaviours;
-use crate::conformance::stage::{LEASE, MOMENT, RETENTION, Stage};
+use crate::conformance::stage::{LEASE, MOMENT, RETENTION, Stage, doubt_limit};
 use crate::record::{
-    Claim, Claimed, Ending, Fail, FailKind, Finding, InDoubt, Lease, Owner, Resolution,
+    Claim, Claimed, DoubtLimit, Ending, Fail, FailKind, Finding, InDoubt, Lease, Owner, Resolution,
 };
 use crate::store::StoreExt;
 use crate::{Error, Fingerprint, Key, Store};
@@ -35,7 +35,7 @@ struct Spot {
     key: Key,
     in_doubt: InDoubt,
     max_attempts: Option<NonZeroU32>,
-    max_in_doubt: Option<NonZeroU32>,
+    max_in_doubt: Option<DoubtLimit>,
     leases: Mutex<Vec<Lease>>,
 }
 
@@ -57,7 +57,7 @@ async fn a_storm_keeps_the_invariants(stage: &Stage<'_>) -> Judged {
         leases: Mutex::default(),
     };
     let in_doubt_twice = |in_doubt| Spot {
-        max_in_doubt: NonZeroU32::new(2),
+        max_in_doubt: doubt_limit(2, Duration::ZERO),
         ..spot(in_doubt, 0)
     };
     let spots = Arc::new([

@@ -120,7 +120,12 @@ impl UnrecordedOutcome {
         };
         let (delay, doubt) = (self.delay, self.work.doubt());
         let (kind, in_doubt) = match failure.kind {
-            FailureKind::NotStarted => return Operation::Release(lease),
+            FailureKind::NotStarted => {
+                return Operation::Release {
+                    lease,
+                    park_after: self.work.park_after,
+                };
+            }
             FailureKind::Retryable => (FailKind::Retryable { delay }, doubt),
             FailureKind::InDoubt => (FailKind::InDoubt { delay }, doubt),
             FailureKind::StillInDoubt => (FailKind::StillInDoubt { delay }, doubt),
@@ -131,7 +136,7 @@ impl UnrecordedOutcome {
             kind,
             in_doubt,
             max_attempts: self.work.max_attempts,
-            max_in_doubt: self.work.max_in_doubt,
+            max_in_doubt: self.work.doubt_limit(self.term.running_for()),
             park_after: self.work.park_after,
             retention,
             result: self.kept(&failure.outcome).encode(),
@@ -139,12 +144,16 @@ impl UnrecordedOutcome {
         Operation::Fail { lease, how }
     }
 
-    /// The effect's own transaction did not commit: whatever it said, it has not succeeded.
+    /// Notes that the effect's own transaction did not commit: the work has not succeeded. An effect that reported success all
+    /// the same may have committed elsewhere, so what it did is in doubt.
     pub(super) fn was_not_completed(&mut self) {
         self.truth = Truth::InHand;
         if let Ok(outcome) = &self.said {
             self.said = Err(Failure {
-                kind: FailureKind::Retryable,
+                kind: match self.work.in_doubt {
+                    InDoubt::Park => FailureKind::Park,
+                    InDoubt::Retry | InDoubt::Probe => FailureKind::InDoubt,
+                },
                 outcome: outcome.clone(),
                 after: None,
             });
