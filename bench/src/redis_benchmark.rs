@@ -36,11 +36,11 @@ pub(crate) fn claim_call(prefix: &str) -> anyhow::Result<Vec<String>> {
     let steps = format!("{record}:s");
     let (fingerprint, owner) = ("f".repeat(32), "o".repeat(16));
     let (lease_us, retention_us) = ("30000000", "86400000000");
-    let (in_doubt, max_attempts, max_in_doubt) = ("0", "0", "0");
+    let (in_doubt, max_attempts, max_in_doubt, doubt_age) = ("0", "0", "0", "0");
     let (park_after, acts_for, label) = ("", "", "");
     let call = format!(
         "FCALL {library}_claim 2 {record} {steps} {fingerprint} {owner} {lease_us} {retention_us} \
-         {in_doubt} {max_attempts} {max_in_doubt} {park_after} {acts_for} {label}"
+         {in_doubt} {max_attempts} {max_in_doubt} {doubt_age} {park_after} {acts_for} {label}"
     );
     Ok(call.split(' ').map(str::to_owned).collect())
 }

@@ -144,6 +144,7 @@ fn letter() -> Letter {
         fence: Fence(0),
         retention: Duration::from_secs(60 * 60),
         redriven: false,
+        alarmed: false,
         delivery: Bytes::from_static(labels::LABEL.as_bytes()),
     }
 }

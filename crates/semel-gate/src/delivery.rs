@@ -44,6 +44,8 @@ pub struct Transport {
     pub ordering_key: Option<String>,
     /// Pub/Sub: which delivery it is, when the subscription counts.
     pub delivery_attempt: Option<u64>,
+    /// Pub/Sub: pushed without its envelope, which never says which attempt it is.
+    pub is_unwrapped: bool,
     /// Pub/Sub: when the message was published; CloudEvents: the event's time.
     pub published_at: Option<Timestamp>,
     /// The W3C trace context of whoever made the message: Pub/Sub's attribute `googclient_traceparent` or

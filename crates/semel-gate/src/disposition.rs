@@ -2,6 +2,7 @@
 //! whether a letter is kept all follow from it.
 
 use crate::delivery::Invalid;
+use crate::letters::unfinished::Moment;
 use crate::naming::NamingError;
 use crate::reply::meaning::says_success;
 use crate::settings::{OnInvalid, Source};
@@ -256,7 +257,7 @@ impl Disposition {
             Self::Parked => Some(Undelivered::ParkedBefore.why()),
             Self::Letter(why) | Self::NotKept(why, _) => match why.reason() {
                 Reason::Parked | Reason::Invalid => Some(why.why()),
-                Reason::Failed | Reason::Mismatched | Reason::Running | Reason::Exhausted => None,
+                Reason::Failed | Reason::Mismatched | Reason::Unfinished => None,
             },
             Self::Ran(_)
             | Self::Running { .. }
@@ -283,34 +284,43 @@ impl Disposition {
         Some(why.reason())
     }
 
-    /// What it comes to for a broker that does not deliver it again: kept as a letter, unless it hears a success code
-    /// anyway, or was refused on purpose.
-    #[must_use]
-    pub fn exhausted(self) -> Self {
+    /// The moment at which it leaves its work unfinished, as far as its sender knows; `None`: its sender may forget it.
+    pub(crate) fn moment(&self) -> Option<Moment> {
         match self {
-            Self::Unrecorded(recorded) if recorded.ending == Ending::Succeeded => {
-                Self::Unrecorded(recorded)
+            Self::Unrecorded(recorded) if recorded.ending == Ending::Succeeded => None,
+            Self::Ran(_) | Self::Replayed(_) | Self::Fault(_) | Self::Letter(_) => None,
+            Self::Running { .. } => Some(Moment::StillRunning),
+            Self::Retryable(failed) if failed.failure.kind == FailureKind::NotStarted => {
+                Some(Moment::Refused)
             }
-            it @ (Self::Ran(_)
-            | Self::Replayed(_)
-            | Self::Invalid(_)
-            | Self::Fault(_)
-            | Self::FaultNotLanded(_)
-            | Self::NoRoom
-            | Self::Letter(_)) => it,
-            it @ (Self::Unrecorded(_)
+            Self::Unrecorded(_)
             | Self::Unread
             | Self::Retryable(_)
-            | Self::Running { .. }
-            | Self::Busy { .. }
+            | Self::Stale
+            | Self::Parked => Some(Moment::Ended),
+            Self::Busy { .. }
             | Self::NotYet { .. }
             | Self::Full { .. }
-            | Self::Stale
-            | Self::Parked
             | Self::Mismatched
+            | Self::Invalid(_)
+            | Self::FaultNotLanded(_)
             | Self::Store(_)
-            | Self::NotKept(..)) => Self::Letter(Undelivered::Exhausted(Box::new(it))),
+            | Self::NoRoom
+            | Self::NotKept(..) => Some(Moment::Refused),
         }
+    }
+
+    /// Whether another delivery may end otherwise. What was refused on purpose is refused again.
+    pub(crate) const fn is_retried(&self) -> bool {
+        !matches!(
+            self,
+            Self::Invalid(_) | Self::Fault(_) | Self::FaultNotLanded(_)
+        )
+    }
+
+    /// Whether its handler answered with success, and did not complete the run as its route says.
+    pub(crate) fn is_not_completed(&self) -> bool {
+        matches!(self, Self::Retryable(failed) | Self::Letter(Undelivered::Parked(failed)) if answered_without_completing(failed))
     }
 
     /// Whether the work has succeeded, by this delivery or before it.
@@ -362,7 +372,11 @@ impl Disposition {
 
 /// A success code of the handler that its own transaction should have recorded, and did not.
 fn answered_without_completing(failed: &Failed) -> bool {
-    failed.failure.kind == FailureKind::Retryable && says_success(&failed.failure)
+    let is_doubt = matches!(
+        failed.failure.kind,
+        FailureKind::InDoubt | FailureKind::Park
+    );
+    is_doubt && says_success(&failed.failure)
 }
 
 // === impl Undelivered ===
@@ -408,7 +422,7 @@ impl Undelivered {
             Self::Parked(_) | Self::ParkedBefore => Reason::Parked,
             Self::Mismatched => Reason::Mismatched,
             Self::Invalid(_) => Reason::Invalid,
-            Self::Exhausted(_) => Reason::Exhausted,
+            Self::Exhausted(_) => Reason::Unfinished,
         }
     }
 
@@ -423,10 +437,16 @@ impl Undelivered {
             Self::Parked(failed) => {
                 let status = failed.failure.outcome.status;
                 match failed.failure.kind {
+                    _ if answered_without_completing(failed) => format!(
+                        "the handler answered {status} and did not complete the run: whether it took effect is unknown"
+                    ),
                     FailureKind::InDoubt | FailureKind::StillInDoubt | FailureKind::Park => {
                         format!("it may or may not have taken effect (status {status})")
                     }
-                    FailureKind::NotStarted | FailureKind::Retryable | FailureKind::Final => {
+                    FailureKind::NotStarted => {
+                        "the handler could not be reached for longer than `park_after`".into()
+                    }
+                    FailureKind::Retryable | FailureKind::Final => {
                         format!("the handler's answer was {status}, and its attempts are used up")
                     }
                 }

@@ -11,6 +11,7 @@ use crate::flow::Flow;
 use crate::forwarded_request::{ForwardedRequest, RunContext};
 use crate::gate::{Gate, RouteState};
 use crate::headers::toward_client;
+use crate::letters::unfinished::Moment;
 use crate::pace;
 use crate::reply::HandlerAnswer;
 use crate::reply::meaning::{GATE_BROKEN, Meaning, failed, meaning, timed_out, unreachable};
@@ -47,6 +48,8 @@ pub(crate) struct Effect {
     call: HandlerCall,
     /// When the delivery began to ask for the right to run.
     claim_begun: Instant,
+    /// Says when it may begin, where its letter must be durable before.
+    begin: Option<oneshot::Receiver<()>>,
     lease: oneshot::Sender<Lease>,
     answer: oneshot::Sender<HandlerReport>,
 }
@@ -57,6 +60,8 @@ pub(crate) struct Effect {
 pub(crate) struct EffectReport {
     /// The right under which it ran.
     pub(crate) lease: oneshot::Receiver<Lease>,
+    /// Lets the effect begin when it is dropped, once the letter of its work is durable; `None`: it begins by itself.
+    pub(crate) begin: Option<oneshot::Sender<()>>,
     /// What the handler said beside the record, and how long it took.
     pub(crate) answer: oneshot::Receiver<HandlerReport>,
 }
@@ -93,16 +98,24 @@ struct Answered {
 // === impl Effect ===
 
 impl Effect {
-    pub(crate) fn of(flow: &Flow, claim_begun: Instant) -> (Self, EffectReport) {
+    pub(crate) fn of(flow: &Flow, claim_begun: Instant, has_sender: bool) -> (Self, EffectReport) {
+        let waits = has_sender && flow.needs_letter(Moment::BeforeRun);
+        let (begin_sender, begin) = waits.then(oneshot::channel).unzip();
         let (lease_sender, lease) = oneshot::channel();
         let (answer_sender, answer) = oneshot::channel();
         let effect = Self {
             call: HandlerCall::of(flow),
             claim_begun,
+            begin,
             lease: lease_sender,
             answer: answer_sender,
         };
-        (effect, EffectReport { lease, answer })
+        let report = EffectReport {
+            lease,
+            begin: begin_sender,
+            answer,
+        };
+        (effect, report)
     }
 
     /// Runs the handler once. What a panic says is for the log, never for a client.
@@ -120,6 +133,10 @@ impl Effect {
         pass(Point::ClaimAnswered);
         let (call, lease) = (self.call, run.lease());
         drop(self.lease.send(lease.clone()));
+        if let Some(begin) = self.begin {
+            // It is dropped, never sent.
+            drop(begin.await);
+        }
         call.trace.claimed(self.claim_begun, "granted");
         let route = &call.route.settings;
         let limit = route.terms(call.source).timeout;

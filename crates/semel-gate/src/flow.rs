@@ -155,7 +155,7 @@ impl Flow {
         sender: Option<&mut WaitingSender>,
     ) -> Disposition {
         let begun = Instant::now();
-        let (effect, mut report) = Effect::of(self, begun);
+        let (effect, mut report) = Effect::of(self, begun, sender.is_some());
         let work = self.work(identity);
         let slot_wait = work.slot_wait();
         if let Some(index) = &self.gate.index {
@@ -188,6 +188,7 @@ impl Flow {
             tracing::warn!(route = self.route.settings.name, %error, "the store did not take a claim");
         }
         let disposition = Disposition::of_run(self.source, ended);
+        self.note_health(&disposition);
         match handled {
             Some(handled) => self.trace.recorded(handled, &disposition),
             None if self.lease.is_none() => self.trace.claimed(begun, disposition.word()),
@@ -207,12 +208,37 @@ impl Flow {
             Some(duplicates) => work.duplicates(duplicates),
             None => work,
         };
+        let work = match route.doubt_limit(self.source) {
+            Some(limit) => work.doubt_age(limit.age),
+            None => work.max_in_doubt(0),
+        };
         // What is given up must be kept as a letter: while there is no room for one, nothing is given up.
         let bytes = self.request.body().len() as u64;
-        if self.source.is_broker() && !route.letters.has_room(bytes) {
+        if self.source.is_broker() && !route.letters.has_room(bytes, self.attempt()) {
             return work.max_attempts(0).max_in_doubt(0).park_after(None);
         }
         work
+    }
+
+    /// Notes what a run says of its handler: that it does its work, or that it does not complete it as its route says.
+    fn note_health(&self, disposition: &Disposition) {
+        let (route, name) = (&self.route, &self.route.settings.name);
+        if matches!(disposition, Disposition::Ran(_)) && disposition.has_succeeded() {
+            route.succeeded();
+        }
+        if disposition.is_not_completed() {
+            self.gate.metrics.doubt.not_completed(name);
+            if route.not_completed_log.is_due() {
+                tracing::warn!(
+                    route = name,
+                    key = self
+                        .identity()
+                        .map(|identity| tracing::field::display(identity.key)),
+                    "the handler answered with success and did not complete the run in its transaction (`semel.complete`): whether \
+                     it took effect elsewhere is unknown; others are counted in semel_runs_not_completed_total for an hour"
+                );
+            }
+        }
     }
 
     /// What its record is about, for whoever looks at it later, duplicates among them. A span that nobody receives is not

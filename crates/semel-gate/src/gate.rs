@@ -11,14 +11,16 @@ use crate::index::Index;
 use crate::invalid_streak::InvalidStreak;
 use crate::label;
 use crate::letters::quota::Quota;
+use crate::letters::unfinished::OpenLetters;
 use crate::metered_store::MeteredStore;
 use crate::metrics::Metrics;
 use crate::path::{AmbiguousPath, LoosePattern, ParsedPath, PathAllowance, PathPattern};
 use crate::promise_lines::PromiseLines;
+use crate::rate_limited_log::SharedLog;
 use crate::rates::Rates;
 use crate::recent::Recent;
 use crate::server::Landings;
-use crate::settings::{Pass, Route, Secret, Settings};
+use crate::settings::{Pass, Route, Secret, Settings, Source};
 use crate::steps;
 use crate::store_times::StoreTimes;
 use crate::trace::{self, Exporter, Tracer};
@@ -26,16 +28,19 @@ use crate::upstream::Client;
 use crate::verify::KeySets;
 use bytes::Bytes;
 use http::Method;
-use semel::Semel;
-use semel::protocol::BY_BYTES_MAX;
+use semel::letter::LetterId;
+use semel::protocol::{BY_BYTES_MAX, DoubtLimit};
 use semel::slots::Slots;
 use semel::store::Letters;
+use semel::{Key, Semel};
 use semel_landing::Landing;
 use semel_tls::FileError;
 use semel_ui::{Access, AccessSettings};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// A gate, ready to take deliveries.
@@ -92,6 +97,13 @@ pub(crate) struct RouteState {
     pub(crate) slots: Slots,
     pub(crate) letters: Quota,
     pub(crate) invalid_streak: InvalidStreak,
+    /// Letters of unfinished work that are known to be open.
+    pub(crate) open_letters: OpenLetters,
+    pub(crate) unkept_log: SharedLog,
+    pub(crate) alarm_log: SharedLog,
+    pub(crate) not_completed_log: SharedLog,
+    /// The time of the latest success of its handler, which tells sick work from a sick handler.
+    last_success: Mutex<Option<Instant>>,
     /// How the handler reaches its steps; `None` when it could not.
     pub(crate) steps_url: Option<String>,
     /// Where its deliveries land, if they do.
@@ -285,7 +297,43 @@ impl RouteState {
             slots: Slots::new(route.concurrency, route.queue),
             letters: Quota::new(route.letters),
             invalid_streak: InvalidStreak::default(),
+            open_letters: OpenLetters::default(),
+            unkept_log: SharedLog::default(),
+            alarm_log: SharedLog::default(),
+            not_completed_log: SharedLog::default(),
+            last_success: Mutex::default(),
             settings: route.clone(),
+        }
+    }
+
+    /// Notes that its handler did a piece of work.
+    pub(crate) fn succeeded(&self) {
+        let mut last = self.last_success.lock().expect("no holder panics");
+        *last = Some(Instant::now());
+    }
+
+    /// The limit on doubts for a delivery of this source. Doubts count against a piece of work only if the handler has done
+    /// other work since the first of them; otherwise the handler may be sick, and there is no limit.
+    pub(crate) fn doubt_limit(&self, source: Source) -> Option<DoubtLimit> {
+        let terms = self.settings.terms(source);
+        let runs = NonZeroU32::new(terms.max_in_doubt)?;
+        let last = self.last_success.lock().expect("no holder panics");
+        let age = terms.doubt_age.max(last.as_ref()?.elapsed());
+        Some(DoubtLimit { runs, age })
+    }
+
+    /// Alerts an operator: no further delivery of the letter's work is expected.
+    pub(crate) fn alarmed(&self, metrics: &Metrics, letter: &LetterId, key: Option<Key>) {
+        let route = &self.settings.name;
+        metrics.letters.alarmed(route);
+        if self.alarm_log.is_due() {
+            let key = key.map(tracing::field::display);
+            tracing::error!(
+                route, key, letter = %letter,
+                "unfinished work needs an operator: no further delivery is expected; redrive its letter (`semel letters redrive`) \
+                 or resolve its record (`semel records resolve`); others of this route are counted in \
+                 semel_letters_alarmed_total for an hour"
+            );
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod stored;
 pub(crate) mod keep;
+pub(crate) mod unfinished;
 mod id;
 pub(crate) mod status;
 pub(crate) mod quota;

@@ -1,19 +1,22 @@
-//! A run that goes on when its sender no longer waits.
+//! A run whose sender may give up, or stop waiting, before it ends.
 //!
-//! At half of its sender's deadline the delivery is kept as a letter: from then on nothing is lost when the sender gives up
-//! for good, or this gate dies. Just before the deadline the sender hears that the work is running, and its redeliveries
-//! wait or attach. The letter is closed when the work has succeeded.
+//! Where the sender may not deliver again, the delivery is a letter before its run is sent; otherwise at half of the sender's
+//! deadline. From then on nothing is lost when the sender gives up, or this gate dies. Just before the deadline the sender
+//! receives that the work is still running, and its redeliveries wait or attach. The letter is closed when the work has
+//! succeeded.
 
 use crate::disposition::Disposition;
 use crate::effect::EffectReport;
 use crate::flow::Flow;
-use crate::letters::keep::{LetterPut, keep_letter, put};
-use crate::settings::OnExhausted;
+use crate::letters::keep::{LetterPut, keep_before_run, keep_letter, put};
+use crate::letters::unfinished::Moment;
 use crate::waiting_sender::WaitingSender;
+use semel::Error;
 use semel::letter::Reason;
 use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// What must happen while a run goes on, and when.
@@ -68,6 +71,10 @@ impl Flow {
                 lease = &mut report.lease, if may_run => {
                     may_run = false;
                     self.lease = lease.ok();
+                    if let Some(begin) = report.begin.take() {
+                        schedule.letter_at = self.keep_first().await;
+                        drop(begin);
+                    }
                 }
                 () = due(schedule.letter_at), if self.lease.is_some() => {
                     schedule.letter_at = self.keep_running().await;
@@ -85,36 +92,33 @@ impl Flow {
         }
     }
 
-    /// Keeps the delivery of a run that goes on; when to try again if that did not work.
+    /// Keeps the delivery before its run is sent; returns the time of the next try, if it was not kept.
+    async fn keep_first(&mut self) -> Option<Instant> {
+        let fence = self.lease.as_ref()?.fence;
+        let put = timeout(LETTER_WITHIN, keep_before_run(self, fence)).await;
+        self.again_unless_kept(put)
+    }
+
+    /// Keeps the delivery of a run that is still going; returns the time of the next try, if it was not kept.
     async fn keep_running(&mut self) -> Option<Instant> {
-        let why = "its run was still going when half of what its sender waits was over";
-        let put = timeout(LETTER_WITHIN, put(self, Reason::Running, why.into()));
-        let why = match put.await {
-            Ok(Ok(LetterPut::Kept | LetterPut::Closed)) => return None,
-            // Whoever refused it has said so.
+        let why = "its run was still going at half of its sender's deadline";
+        let put = timeout(LETTER_WITHIN, put(self, Reason::Unfinished, why.into())).await;
+        self.again_unless_kept(put)
+    }
+
+    fn again_unless_kept(&self, put: Result<Result<LetterPut, Error>, Elapsed>) -> Option<Instant> {
+        let why = match put {
+            Ok(Ok(LetterPut::Kept | LetterPut::KeptUnsettled | LetterPut::Closed)) => return None,
+            // Its refusal has been logged.
             Ok(Ok(LetterPut::NotKept(_))) => None,
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("the store did not answer in time".into()),
         };
         if let Some(why) = why {
             let route = &self.route.settings.name;
-            tracing::warn!(
-                route,
-                why,
-                "the letter of a run that goes on was not kept; trying again"
-            );
+            tracing::warn!(route, why, "letter of a run not kept; trying again");
         }
         Some(Instant::now() + LETTER_AGAIN_AFTER)
-    }
-
-    /// Whether its sender does not deliver it again, and relies on letters then.
-    pub(crate) fn is_last_attempt(&self) -> bool {
-        let route = &self.route.settings;
-        let most = route.terms(self.source).sender_attempts.most;
-        let last = most.zip(self.transport.attempt());
-        self.source.is_broker()
-            && route.on_exhausted == OnExhausted::Letter
-            && last.is_some_and(|(most, attempt)| attempt >= u64::from(most))
     }
 }
 
@@ -124,13 +128,8 @@ impl Schedule {
     fn of(flow: &Flow, since: Instant) -> Self {
         let terms = flow.route.settings.terms(flow.source);
         let half = terms.deadline.map(|deadline| since + deadline / 2);
-        let letter_at = if flow.is_last_attempt() {
-            Some(since)
-        } else {
-            half.filter(|_| flow.source.is_broker() && terms.outlasts_sender())
-        };
         Self {
-            letter_at,
+            letter_at: half.filter(|_| flow.needs_letter(Moment::StillRunning)),
             reply_at: terms.replies_within().map(|within| since + within),
         }
     }

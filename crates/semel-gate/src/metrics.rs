@@ -4,18 +4,19 @@ pub(crate) mod connections;
 mod long_runs;
 mod doubt;
 mod landing;
+mod letters;
 mod senders;
 pub(crate) mod spans;
 
 use crate::bodies::BodyError;
 use crate::disposition::Disposition;
 use crate::gate::RouteState;
-use crate::letters::quota::Count;
 use crate::metered_store::Verb;
 use crate::rates::Became;
 use connections::ConnectionMetrics;
 use doubt::DoubtMetrics;
 use landing::LandingMetrics;
+use letters::LetterMetrics;
 use long_runs::LongRunMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -39,13 +40,9 @@ pub(crate) struct Metrics {
     registry: Registry,
     deliveries: Family<OutcomeLabels, Counter>,
     duplicates: Family<RouteLabel, Counter>,
-    letters_kept: Family<LetterLabels, Counter>,
-    letters_refused: Family<LetterLabels, Counter>,
-    letters_open: Family<RouteLabel, Gauge>,
-    letters_bytes: Family<RouteLabel, Gauge>,
     runs: Family<RouteLabel, Gauge>,
     queued: Family<RouteLabel, Gauge>,
-    letters: Gauge,
+    letters_waiting: Gauge,
     pending: Gauge,
     own_seconds: Seconds<RouteLabel>,
     slot_seconds: Seconds<RouteLabel>,
@@ -56,6 +53,7 @@ pub(crate) struct Metrics {
     pub(crate) spans: SpanMetrics,
     pub(crate) long_runs: LongRunMetrics,
     pub(crate) doubt: DoubtMetrics,
+    pub(crate) letters: LetterMetrics,
     pub(crate) landing: LandingMetrics,
     bodies_refused: Family<ReasonLabel, Counter>,
     log_lines_dropped: Counter,
@@ -146,25 +144,9 @@ impl Metrics {
                 "duplicates_prevented",
                 "Deliveries of work that had succeeded, answered from its record",
             ),
-            letters_kept: added(r, "letters_kept", "Letters that were put into the store"),
-            letters_refused: added(
-                r,
-                "letters_refused",
-                "Deliveries that were not kept as letters because the route's quota is used up",
-            ),
-            letters_open: added(
-                r,
-                "letters_open",
-                "Letters of the route in the store, counted once a minute",
-            ),
-            letters_bytes: added(
-                r,
-                "letters_bytes",
-                "Bytes of the route's letters in the store, counted once a minute",
-            ),
             runs: added(r, "runs_in_hand", "Runs that hold a slot"),
             queued: added(r, "queued", "Deliveries that wait for a slot"),
-            letters: added(r, "letters_waiting", "Letters in the store, up to 10000"),
+            letters_waiting: added(r, "letters_waiting", "Letters in the store, up to 10000"),
             pending: added(
                 r,
                 "pending_outcomes",
@@ -182,6 +164,7 @@ impl Metrics {
             long_runs: LongRunMetrics::new(r),
             doubt: DoubtMetrics::new(r),
             landing: LandingMetrics::new(r),
+            letters: LetterMetrics::new(r),
             slot_seconds: added_seconds(
                 r,
                 "slot_seconds",
@@ -211,7 +194,7 @@ impl Metrics {
             let route = RouteLabel::of(&route_state.settings.name);
             drop(self.duplicates.get_or_create(&route));
             self.doubt.begin(&route);
-            self.long_runs.begin(&route);
+            self.letters.begin(&route);
         }
     }
 
@@ -256,12 +239,6 @@ impl Metrics {
         observe(&self.slot_seconds, &RouteLabel::of(route), waited);
     }
 
-    pub(crate) fn letter_kept(&self, route: &str, reason: Reason) {
-        self.letters_kept
-            .get_or_create(&LetterLabels::of(route, reason))
-            .inc();
-    }
-
     pub(crate) fn body_refused(&self, why: &BodyError) {
         let reason = match why {
             BodyError::TooLarge { .. } => "too_large",
@@ -278,19 +255,6 @@ impl Metrics {
     pub(crate) fn lines_dropped(&self, dropped: Arc<AtomicU64>) {
         // A second log has no other counter: the first one stays.
         drop(self.lines_dropped.set(dropped));
-    }
-
-    pub(crate) fn letter_refused(&self, route: &str, reason: Reason) {
-        self.letters_refused
-            .get_or_create(&LetterLabels::of(route, reason))
-            .inc();
-    }
-
-    pub(crate) fn letters_counted(&self, route: &str, count: Count) {
-        let label = RouteLabel::of(route);
-        let (letters, bytes) = (signed(count.letters()), signed(count.bytes()));
-        self.letters_open.get_or_create(&label).set(letters);
-        self.letters_bytes.get_or_create(&label).set(bytes);
     }
 
     /// All of it as text; `letters` is how many wait in the store, if that is known, and `pending` how
@@ -311,7 +275,7 @@ impl Metrics {
         }
         self.pending.set(signed(pending));
         if let Some(letters) = letters {
-            self.letters.set(signed(letters));
+            self.letters_waiting.set(signed(letters));
         }
         if let Some(dropped) = self.lines_dropped.get() {
             let more = dropped.load(Ordering::Relaxed) - self.log_lines_dropped.get();

@@ -217,6 +217,7 @@ pub fn work(route: &Route, source: Source, identity: Identity) -> Work {
         .in_doubt(route.in_doubt)
         .max_attempts(route.max_attempts)
         .max_in_doubt(terms.max_in_doubt)
+        .doubt_age(terms.doubt_age)
         .park_after(terms.park_after)
         .backoff(route.backoff)
         .duplicates(Duplicates::Wait(terms.wait))

@@ -1,5 +1,6 @@
-//! Log lines that could be written again and again, and are written once a minute.
+//! Log lines that could be written again and again, and are written once a minute, or once an hour.
 
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -15,11 +16,32 @@ pub(crate) struct RateLimitedLog(Option<Instant>);
 impl RateLimitedLog {
     /// Whether it is to be said now; the next time is a minute later.
     pub(crate) fn is_due(&mut self) -> bool {
-        let due = self.0.is_none_or(|told| told.elapsed() >= TELL_EVERY);
+        self.is_due_after(TELL_EVERY)
+    }
+
+    fn is_due_after(&mut self, pause: Duration) -> bool {
+        let due = self.0.is_none_or(|told| told.elapsed() >= pause);
         if due {
             self.0 = Some(Instant::now());
         }
         due
+    }
+}
+
+/// A log line that many deliveries may ask for at once.
+#[derive(Debug, Default)]
+pub(crate) struct SharedLog(Mutex<RateLimitedLog>);
+
+/// Pause between two lines that ask an operator for something.
+const HOUR: Duration = Duration::from_secs(3600);
+
+// === impl SharedLog ===
+
+impl SharedLog {
+    /// Whether a line is due; the next one is due an hour later.
+    pub(crate) fn is_due(&self) -> bool {
+        let mut log = self.0.lock().expect("no holder of this lock panics");
+        log.is_due_after(HOUR)
     }
 }
 

@@ -6,6 +6,7 @@ mod limits;
 mod otlp;
 pub(crate) mod network;
 mod promise;
+mod redelivery;
 mod tls;
 mod verify;
 
@@ -14,6 +15,7 @@ pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use otlp::{Otlp, OtlpProtocol, Sampler, SpanBatch};
 pub use promise::{Downstream, DownstreamKeys, Promise};
+pub use redelivery::Redelivery;
 pub use tls::{CERTIFICATE_RELOAD_EVERY, IdentityFiles, ListenerTls};
 pub use verify::{
     Algorithm, Issuer, IssuerKeys, KeyMissing, KeySetUrlError, SignatureRule, TOLERANCE_DEFAULT,
@@ -139,6 +141,8 @@ pub struct Route {
     pub downstream: Option<Downstream>,
     /// What must be proved of its effects before the gate serves.
     pub promise: Option<Promise>,
+    /// Whether callers that name their own Cloud Tasks never use a name again.
+    pub task_names_unique: bool,
     /// Which statuses of the handler are failures for good.
     pub final_statuses: Vec<RangeInclusive<u16>>,
     /// Which statuses of the handler say that nothing happened, where doubt is parked.
@@ -213,12 +217,20 @@ pub struct Terms {
     pub sender_attempts: SenderAttempts,
     /// How long an outcome is remembered.
     pub retention: Duration,
-    /// How long the sender may deliver again.
+    /// Longest time from the first delivery of a piece of work to its last possible one, pauses and seeks included. A promise
+    /// needs outcomes to be remembered for that long.
     pub horizon: Option<Duration>,
+    /// Shortest time for which the sender delivers again, as far as it is known. Unfinished work becomes a letter at half of it.
+    pub delivers_for: Option<Duration>,
+    /// Longest pause between two deliveries: work is overdue after it. Says nothing about how long outcomes must be remembered.
+    pub gap: Option<Duration>,
     /// How long a duplicate waits for the running one.
     pub wait: Duration,
     /// How many runs may end in doubt before the work is parked; zero is no limit.
     pub max_in_doubt: u32,
+    /// Minimum age of the first doubt before `max_in_doubt` parks: [`DOUBT_AGE_MIN`](semel::work::DOUBT_AGE_MIN), but for tests
+    /// that cannot wait for it.
+    pub doubt_age: Duration,
     /// How old the work may get before it is parked, if it was tried a few times.
     pub park_after: Option<Duration>,
 }
@@ -334,15 +346,24 @@ impl Route {
         }
     }
 
-    /// For how long a sender of this route may deliver again, as far as that is known.
+    /// Longest retention of its sources.
     #[must_use]
-    pub fn delivers_for(&self) -> Duration {
-        let known = |source: &Source| {
-            let terms = self.terms(*source);
-            terms.horizon.unwrap_or(terms.retention)
-        };
-        let longest = self.sources.iter().map(known).max();
-        longest.unwrap_or(Duration::MAX)
+    pub fn retention(&self) -> Duration {
+        let terms = self
+            .sources
+            .iter()
+            .map(|source| self.terms(*source).retention);
+        terms.max().unwrap_or_default()
+    }
+
+    /// Longest pause between two deliveries of a piece of work; zero where no sender delivers twice.
+    #[must_use]
+    pub fn gap(&self) -> Duration {
+        let gaps = self
+            .sources
+            .iter()
+            .filter_map(|source| self.terms(*source).gap);
+        gaps.max().unwrap_or_default()
     }
 
     /// Whether it claims, remembers and keeps letters; otherwise each delivery runs.
@@ -437,6 +458,11 @@ impl Source {
             Self::Api => false,
             Self::CloudTasks | Self::PubSub | Self::CloudEvents | Self::Webhook(_) => true,
         }
+    }
+
+    /// Whether its operators read the status of an attempt: Cloud Tasks shows the last one.
+    pub(crate) const fn shows_status(self) -> bool {
+        matches!(self, Self::CloudTasks)
     }
 
     /// Those that can share a route, because each request shows whose it is.

@@ -1,6 +1,7 @@
 //! Letters over time: what closes one, what brings one back, and how many there may be.
 
-mod abandoned;
+mod overdue;
+mod retained;
 mod closed;
 mod credentials;
 mod damaged;
@@ -12,25 +13,30 @@ mod senders;
 mod taken;
 
 use crate::support::prelude::*;
-use semel::clock::{Clock, ManualClock, SystemClock};
+use semel::clock::{Clock, ManualClock, SystemClock, Time};
 use semel::memory::MemoryStore;
 use std::ops::Deref;
 
-const LEASE: Duration = Duration::from_secs(60);
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
 const RETENTION: Duration = Duration::from_secs(600);
 
 /// A record that was granted long enough ago is gone after that.
 const GONE: Duration = Duration::from_secs(660);
 
 /// A gate that parks what is in doubt, on a store whose time passes when a test says so.
-struct Aging {
+pub(crate) struct Aging {
     clock: Arc<ManualClock>,
     bed: Bed,
 }
 
 impl Aging {
-    async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let clock = Arc::new(ManualClock::at(SystemClock::new().wall()));
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::at(SystemClock::new().wall(), change).await
+    }
+
+    /// The same on a store whose clock begins at this time.
+    pub(crate) async fn at(begin: Time, change: impl FnOnce(&mut Settings)) -> Self {
+        let clock = Arc::new(ManualClock::at(begin));
         let kept = MemoryStore::with_clock(Arc::<ManualClock>::clone(&clock));
         let bed = gate_on(Arc::new(Switch::on(kept)), change).await;
         Self { clock, bed }
@@ -53,7 +59,7 @@ impl Aging {
     }
 
     /// Another gate on the same store.
-    async fn another(&self, change: impl FnOnce(&mut Settings)) -> Bed {
+    pub(crate) async fn another(&self, change: impl FnOnce(&mut Settings)) -> Bed {
         gate_on(Arc::<Switch>::clone(&self.store), change).await
     }
 
@@ -64,7 +70,7 @@ impl Aging {
             .await
     }
 
-    fn pass(&self, by: Duration) {
+    pub(crate) fn pass(&self, by: Duration) {
         self.clock.advance(by + Duration::from_secs(1));
     }
 }

@@ -46,7 +46,7 @@ async fn it_goes_on_and_the_first_redelivery_after_its_end_hears_its_outcome() {
     for sender in BROKERS {
         let bed = long().await;
         outlasts(&bed, Say::new(200, "done"), sender).await;
-        assert_eq!(bed.reasons().await, [Reason::Running]);
+        assert_eq!(bed.reasons().await, [Reason::Unfinished]);
         assert_eq!(bed.listed().await[0]["record"], "running");
         bed.handler.go();
         ended(&bed, "ran").await;
@@ -145,7 +145,7 @@ async fn one_that_then_fails_for_good_has_its_letter_and_no_second_one() {
     ended(&bed, "failed").await;
     assert_eq!(bed.listed().await[0]["record"], "failed");
     bed.deliver(Sender::Push, "n").await.is_replay(200);
-    assert_eq!(bed.reasons().await, [Reason::Running]);
+    assert_eq!(bed.reasons().await, [Reason::Unfinished]);
     let id = bed.letter().await;
     bed.redrive(&id).await.is(200, &json!({"closed": true}));
     assert_eq!(bed.letters().await, []);
@@ -177,7 +177,7 @@ async fn one_that_is_then_in_doubt_is_parked_with_its_letter() {
     first.await.unwrap().is_pause(409, "busy");
     bed.handler.go();
     ended(&bed, "parked").await;
-    assert_eq!(bed.reasons().await, [Reason::Running]);
+    assert_eq!(bed.reasons().await, [Reason::Unfinished]);
     assert_eq!(bed.listed().await[0]["record"], "parked");
     bed.task("n").await.is(200);
     assert_eq!((bed.letters().await.len(), bed.runs()), (1, 1));
@@ -228,5 +228,5 @@ async fn one_over_the_grace_is_left_and_told_and_has_its_letter() {
     let kept = Store::list(store.kept(), None, None, 10).await.unwrap();
     assert_eq!(kept.items[0].1.state, State::Running, "its lease lapses");
     let letters = semel::store::Letters::list(store.kept(), None, 10).await;
-    assert_eq!(letters.unwrap().items[0].reason, Reason::Running);
+    assert_eq!(letters.unwrap().items[0].reason, Reason::Unfinished);
 }

@@ -19,6 +19,7 @@ mod same_work;
 mod input;
 mod replies;
 mod letters;
+mod unfinished;
 mod forwarded_request;
 mod upstream;
 mod tls;

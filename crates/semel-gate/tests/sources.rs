@@ -228,6 +228,7 @@ fn an_unwrapped_push_has_its_metadata_in_headers() {
             subscription: some(SUBSCRIPTION),
             message_id: some("2070443601311540"),
             ordering_key: some("order-7"),
+            is_unwrapped: true,
             published_at: PUBLISHED.parse().ok(),
             traceparent: some(TRACE),
             ..Transport::default()

@@ -53,6 +53,8 @@ pub(crate) struct LetterGroup {
     pub(crate) oldest: Time,
     /// How many of them were redriven before.
     pub(crate) redriven: usize,
+    /// Number of them that only an operator can finish.
+    pub(crate) for_operator: usize,
 }
 
 /// The causes of letters that were read. Bounded by the number of letters that are counted.
@@ -171,6 +173,16 @@ impl Causes {
     }
 }
 
+// === impl LetterCensus ===
+
+impl LetterCensus {
+    /// Number of letters that only an operator can finish.
+    pub(crate) fn for_operator(&self) -> u64 {
+        let counts = self.groups.iter().map(|group| group.for_operator as u64);
+        counts.sum()
+    }
+}
+
 // === impl LetterGroup ===
 
 impl LetterGroup {
@@ -184,6 +196,7 @@ impl LetterGroup {
             bytes: 0,
             oldest: head.created_at,
             redriven: 0,
+            for_operator: 0,
         }
     }
 
@@ -192,5 +205,6 @@ impl LetterGroup {
         self.bytes += head.bytes;
         self.oldest = self.oldest.min(head.created_at);
         self.redriven += usize::from(head.redriven);
+        self.for_operator += usize::from(head.is_for_operator());
     }
 }

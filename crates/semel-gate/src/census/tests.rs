@@ -74,6 +74,7 @@ fn letter() -> Letter {
         fence: Fence(0),
         retention: Duration::from_secs(60),
         redriven: false,
+        alarmed: false,
         delivery: "x".into(),
     }
 }

@@ -176,6 +176,7 @@ fn letter_json(head: &LetterHead) -> Value {
         "reason": head.reason.word(),
         "route": head.route,
         "redriven": head.redriven,
+        "for_operator": head.is_for_operator(),
     })
 }
 

@@ -1,120 +1,239 @@
-//! Keeping a letter: the whole delivery, durable in the store before its sender hears that it may forget it.
+//! Keeping a letter: the whole delivery, durable in the store before its sender may forget it.
 
 use super::id::letter_id;
 use super::status;
 use super::stored::StoredDelivery;
+use super::unfinished::Moment;
 use crate::disposition::{Disposition, NotKept, Undelivered};
 use crate::flow::Flow;
 use crate::letters::quota::Count;
+use crate::settings::OnExhausted;
 use semel::Error;
-use semel::letter::{KeepDecision, Letter, Mark, Marked, Put, Reason, Standing};
+use semel::letter::{Attempt, KeepDecision, Letter, Mark, Marked, Put, Reason, Standing};
 use semel::protocol::Fence;
 use semel::store::StoreExt;
 use std::sync::Arc;
 
-/// What became of a letter.
+/// The outcome of keeping a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LetterPut {
     Kept,
+    /// Kept, because this may be the last attempt; the sender must deliver again while it does, because the key's own work is
+    /// not decided.
+    KeptUnsettled,
     /// Nothing is kept, and nothing is lost: its work has succeeded, or an operator discarded it.
     Closed,
     NotKept(NotKept),
 }
 
-/// Letters that are put while a delivery's work is unfinished. What becomes of that work later needs no second one.
-const OF_UNFINISHED: [Reason; 2] = [Reason::Running, Reason::Exhausted];
+/// A decision to keep a letter.
+struct Keep {
+    reason: Reason,
+    fence: Fence,
+    unsettled: bool,
+}
 
-/// Keeps the whole delivery when its sender is about to forget it without success; closes what was kept of one that has
-/// succeeded after all.
+/// Keeps the whole delivery when its sender is about to forget it without success, or may not deliver it again; closes the
+/// letter of work that has succeeded.
 pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Disposition {
-    let disposition = if flow.is_last_attempt() {
-        disposition.exhausted()
-    } else {
-        disposition
-    };
-    let Disposition::Letter(why) = disposition else {
-        if disposition.has_succeeded() {
-            close(flow).await;
-        }
+    if disposition.has_succeeded() {
+        close(flow).await;
         return disposition;
-    };
+    }
+    if let Disposition::Letter(why) = disposition {
+        return give_up(flow, why).await;
+    }
+    match disposition.moment() {
+        Some(moment) if flow.needs_letter(moment) => {
+            keep_unfinished(flow, disposition, moment).await
+        }
+        Some(_) | None => disposition,
+    }
+}
+
+/// Keeps a delivery that is acknowledged without success.
+async fn give_up(flow: &mut Flow, why: Undelivered) -> Disposition {
     if flow.letter.is_some() {
+        alarm(flow).await;
         return Disposition::Letter(why);
     }
-    match put(flow, why.reason(), why.why()).await {
-        Ok(LetterPut::Kept | LetterPut::Closed) => Disposition::Letter(why),
-        Ok(LetterPut::NotKept(not_kept)) => unkept(flow, why, not_kept),
-        Err(error) => {
-            let route = &flow.route.settings.name;
-            tracing::warn!(route, %error, "a letter was not kept; the sender is asked to deliver again");
-            unkept(flow, why, NotKept::Store)
+    let put = put(flow, why.reason(), why.why()).await;
+    if why.reason().is_of_own_key() && flow.letter == Some(letter_id(flow, Reason::Unfinished)) {
+        alarm(flow).await;
+    }
+    match told(flow, put) {
+        LetterPut::Kept | LetterPut::Closed => Disposition::Letter(why),
+        LetterPut::KeptUnsettled if flow.is_last_attempt() => Disposition::Letter(why),
+        LetterPut::KeptUnsettled => Disposition::NotKept(why, NotKept::Unsettled),
+        LetterPut::NotKept(not_kept) => {
+            unkept(flow, why.word(), not_kept);
+            Disposition::NotKept(why, not_kept)
         }
     }
 }
 
-/// Nothing is lost as long as the sender delivers it again.
-fn unkept(flow: &Flow, why: Undelivered, not_kept: NotKept) -> Disposition {
-    match why {
-        Undelivered::Exhausted(it) => {
-            let route = &flow.route.settings.name;
-            tracing::error!(
-                route,
-                outcome = it.word(),
-                ?not_kept,
-                "the last attempt of a sender has not succeeded, and could not be kept as a letter: it is lost unless \
-                 the sender delivers it again or keeps it itself"
-            );
-            *it
+/// Keeps a delivery whose sender may give up before its work has succeeded. The sender receives the truth, unless this is known
+/// to be its last attempt.
+async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Moment) -> Disposition {
+    let exhausts = flow.is_last_attempt() && unfinished.is_retried();
+    let why = why(&unfinished, exhausts);
+    let reason = match flow.identity {
+        Ok(_) => Reason::Unfinished,
+        Err(_) => Reason::Invalid,
+    };
+    // An operator may have discarded a letter that is known here: a last attempt that ran asks the store.
+    if flow.lease.is_none() || flow.attempt() == Attempt::OneOfMany {
+        recall(flow);
+    }
+    let put = if flow.letter.is_some() {
+        LetterPut::Kept
+    } else {
+        let put = put(flow, reason, why).await;
+        told(flow, put)
+    };
+    if let LetterPut::NotKept(not_kept) = put {
+        unkept(flow, unfinished.word(), not_kept);
+        return if exhausts && !flow.source.shows_status() {
+            Disposition::NotKept(Undelivered::Exhausted(Box::new(unfinished)), not_kept)
+        } else {
+            unfinished
+        };
+    }
+    if flow.is_last_attempt() && moment != Moment::StillRunning {
+        alarm(flow).await;
+    }
+    match flow.route.settings.on_exhausted {
+        OnExhausted::Letter if exhausts => {
+            Disposition::Letter(Undelivered::Exhausted(Box::new(unfinished)))
         }
-        why @ (Undelivered::Failed(_)
-        | Undelivered::FailedBefore(_)
-        | Undelivered::Parked(_)
-        | Undelivered::ParkedBefore
-        | Undelivered::Mismatched
-        | Undelivered::Invalid(_)) => Disposition::NotKept(why, not_kept),
+        OnExhausted::Letter | OnExhausted::Nack => unfinished,
+    }
+}
+
+/// The sentence on a letter of unfinished work.
+fn why(unfinished: &Disposition, exhausts: bool) -> String {
+    if let Disposition::Invalid(invalid) | Disposition::FaultNotLanded(invalid) = unfinished {
+        return invalid.detail.clone();
+    }
+    if exhausts {
+        return Undelivered::Exhausted(Box::new(unfinished.clone())).why();
+    }
+    format!(
+        "its sender may not deliver it again, and this attempt ended with: {}",
+        unfinished.word()
+    )
+}
+
+/// Keeps the delivery of a run that is about to be sent, under the run's own fence.
+pub(crate) async fn keep_before_run(flow: &mut Flow, fence: Fence) -> Result<LetterPut, Error> {
+    let why = "kept before its run: its sender may not deliver it again".into();
+    let keep = Keep {
+        reason: Reason::Unfinished,
+        fence,
+        unsettled: false,
+    };
+    store(flow, keep, why).await
+}
+
+/// Finds the letter of its work among those that are known to be open.
+fn recall(flow: &mut Flow) {
+    let open = &flow.route.open_letters;
+    if flow.letter.is_none() && flow.identity.is_ok() && !open.is_empty() {
+        let id = letter_id(flow, Reason::Unfinished);
+        flow.letter = open.has(&id).then_some(id);
+    }
+}
+
+/// A store that does not answer keeps nothing.
+fn told(flow: &Flow, put: Result<LetterPut, Error>) -> LetterPut {
+    put.unwrap_or_else(|error| {
+        let route = &flow.route.settings.name;
+        tracing::warn!(route, %error, "letter not kept; the sender is asked to deliver again");
+        LetterPut::NotKept(NotKept::Store)
+    })
+}
+
+/// Counts work that may be lost: no letter holds it, and its sender may not deliver it again.
+fn unkept(flow: &Flow, outcome: &'static str, not_kept: NotKept) {
+    if flow.attempt() == Attempt::OneOfMany || !flow.source.is_broker() {
+        return;
+    }
+    let route = &flow.route;
+    flow.gate.metrics.letters.unkept(&route.settings.name);
+    if route.unkept_log.is_due() {
+        tracing::error!(
+            route = route.settings.name,
+            outcome,
+            ?not_kept,
+            "unfinished work not kept as a letter: it is lost unless its sender delivers it again; make room (`semel letters \
+             list`, `letters_max`) or repair the store"
+        );
+    }
+}
+
+/// Alerts an operator, once per letter: no further delivery of its work is expected.
+async fn alarm(flow: &Flow) {
+    let Some(id) = flow.letter else {
+        return;
+    };
+    let route = &flow.route;
+    match flow.gate.letters.mark(&id, Mark::Alarmed).await {
+        Ok(Marked::Applied) => {
+            let key = flow.identity().map(|identity| identity.key);
+            route.alarmed(&flow.gate.metrics, &id, key);
+        }
+        Ok(Marked::Gone) => {}
+        Err(error) => {
+            tracing::warn!(route = route.settings.name, letter = %id, %error, "alarm not noted on a letter; it is raised later");
+        }
     }
 }
 
 /// Closes the letter of a delivery whose work has succeeded. Reconciliation would do so, too, a little later.
 async fn close(flow: &mut Flow) {
+    recall(flow);
     let Some(id) = flow.letter.take() else {
         return;
     };
     match flow.gate.letters.mark(&id, Mark::Closed).await {
         Ok(Marked::Applied | Marked::Gone) => {
+            flow.route.open_letters.drop(&id);
             if let Some(load) = flow.letter_load.take() {
                 flow.route.letters.closed(load);
             }
         }
         Err(error) => {
-            tracing::warn!(letter = %id, %error, "the letter of work that has succeeded is closed later");
+            tracing::warn!(letter = %id, %error, "letter of work that has succeeded not closed; it is closed later");
         }
     }
 }
 
-/// Keeps the delivery as a letter.
+/// Keeps the delivery as a letter, if the record of its key allows.
 pub(crate) async fn put(flow: &mut Flow, reason: Reason, why: String) -> Result<LetterPut, Error> {
+    match decide(flow, reason).await? {
+        Ok(keep) => store(flow, keep, why).await,
+        Err(put) => Ok(put),
+    }
+}
+
+async fn store(flow: &mut Flow, keep: Keep, why: String) -> Result<LetterPut, Error> {
     let gate = Arc::clone(&flow.gate);
     let (letters, route) = (gate.letters.as_ref(), Arc::clone(&flow.route));
-    let fence = match decide(flow, reason).await? {
-        KeepDecision::Keep(fence) => fence,
-        KeepDecision::Succeeded => return Ok(LetterPut::Closed),
-        KeepDecision::Unsettled => return Ok(LetterPut::NotKept(NotKept::Unsettled)),
-    };
-    let reason = kept_before(flow, reason).await?;
+    let reason = kept_before(flow, keep.reason).await?;
     let name = &route.settings.name;
     let letter = Letter {
         id: letter_id(flow, reason),
         key: flow.identity().map(|identity| identity.key),
         route: name.clone(),
         reason,
-        fence,
+        fence: keep.fence,
         retention: route.settings.terms(flow.source).retention,
         redriven: false,
+        alarmed: false,
         delivery: StoredDelivery::of(name, &flow.request, why).encode(),
     };
     let load = Count::of(reason, letter.delivery.len() as u64);
-    let room = route.letters.take(load);
+    let room = route.letters.take(load, flow.attempt());
     // A duplicate of what is kept already needs no room.
     if room.is_none() && letters.get(&letter.id).await?.is_none() {
         refused(flow, reason);
@@ -126,78 +245,93 @@ pub(crate) async fn put(flow: &mut Flow, reason: Reason, why: String) -> Result<
                 room.used();
                 flow.letter_load = Some(load);
             }
-            gate.metrics.letter_kept(name, reason);
+            gate.metrics.letters.kept(name, reason);
         }
-        // Whoever put it has looked again, and reconciliation does.
-        Put::Already => {
-            flow.letter = Some(letter.id);
-            return Ok(LetterPut::Kept);
-        }
+        Put::Already => {}
         // Without a fence it cannot be told from a duplicate of what was closed.
-        Put::Closed if reason == Reason::Exhausted && fence == Fence(0) => {
+        Put::Closed if reason == Reason::Unfinished && keep.fence == Fence(0) => {
             return Ok(LetterPut::NotKept(NotKept::Unsettled));
         }
         Put::Closed => return Ok(LetterPut::Closed),
     }
-    // Its work may have succeeded between the look and the put; later, reconciliation sees it.
-    match status::look_at(letters, &letter)
-        .await
-        .map(|it| it.standing)
-    {
-        Ok(Standing::Succeeded) => Ok(LetterPut::Closed),
-        Ok(Standing::Unfinished(_) | Standing::NotRun | Standing::Unknown) | Err(_) => {
-            flow.letter = Some(letter.id);
-            Ok(LetterPut::Kept)
-        }
+    if succeeded_meanwhile(flow, &letter).await {
+        return Ok(LetterPut::Closed);
     }
+    flow.letter = Some(letter.id);
+    if reason == Reason::Unfinished {
+        route.open_letters.note(letter.id);
+    }
+    if keep.unsettled {
+        return Ok(LetterPut::KeptUnsettled);
+    }
+    Ok(LetterPut::Kept)
 }
 
-/// The reason under which it is kept already, while its work is unfinished; otherwise this one.
+/// Its work may have succeeded between the look and the put; later, reconciliation sees it. While its own run has not ended, no
+/// other can have.
+async fn succeeded_meanwhile(flow: &Flow, letter: &Letter) -> bool {
+    let runs = flow
+        .lease
+        .as_ref()
+        .is_some_and(|lease| lease.fence == letter.fence);
+    if runs && letter.reason == Reason::Unfinished {
+        return false;
+    }
+    let status = status::look_at(flow.gate.letters.as_ref(), letter).await;
+    matches!(status, Ok(status) if status.standing == Standing::Succeeded)
+}
+
+/// The reason under which its work is kept already, if it is; otherwise this one.
 async fn kept_before(flow: &Flow, reason: Reason) -> Result<Reason, Error> {
-    if !reason.is_of_own_key() {
+    if !reason.is_of_own_key() || reason == Reason::Unfinished {
         return Ok(reason);
     }
-    for before in OF_UNFINISHED {
-        let kept = before != reason
-            && flow
-                .gate
-                .letters
-                .get(&letter_id(flow, before))
-                .await?
-                .is_some();
-        if kept {
-            return Ok(before);
-        }
-    }
-    Ok(reason)
+    let unfinished = letter_id(flow, Reason::Unfinished);
+    let kept = flow.gate.letters.get(&unfinished).await?.is_some();
+    Ok(if kept { Reason::Unfinished } else { reason })
 }
 
-/// Looks at the record: for its fence, and because it may have changed since the delivery was told.
-async fn decide(flow: &Flow, reason: Reason) -> Result<KeepDecision, Error> {
+/// Looks at the record: for its fence, and because it may have changed since the delivery was decided.
+async fn decide(flow: &Flow, reason: Reason) -> Result<Result<Keep, LetterPut>, Error> {
+    let keep = |reason, fence, unsettled| {
+        Ok(Ok(Keep {
+            reason,
+            fence,
+            unsettled,
+        }))
+    };
     let Some(identity) = flow.identity() else {
-        return Ok(KeepDecision::Keep(Fence(0)));
+        return keep(reason, Fence(0), false);
     };
     let record = flow.gate.semel.store().look(&identity.key).await?;
     let ran = flow.lease.as_ref().map(|lease| lease.fence);
-    Ok(KeepDecision::of(
-        reason,
-        record.as_ref(),
-        &identity.fingerprint,
-        ran,
-    ))
+    let of =
+        |attempt| KeepDecision::of(reason, record.as_ref(), &identity.fingerprint, ran, attempt);
+    match (of(Attempt::OneOfMany), flow.attempt()) {
+        (KeepDecision::Keep(reason, fence), _) => keep(reason, fence, false),
+        (KeepDecision::Succeeded, _) => Ok(Err(LetterPut::Closed)),
+        (KeepDecision::Unsettled, Attempt::OneOfMany) => {
+            Ok(Err(LetterPut::NotKept(NotKept::Unsettled)))
+        }
+        (KeepDecision::Unsettled, attempt @ Attempt::MayBeLast) => match of(attempt) {
+            KeepDecision::Keep(reason, fence) => keep(reason, fence, true),
+            KeepDecision::Succeeded => Ok(Err(LetterPut::Closed)),
+            KeepDecision::Unsettled => Ok(Err(LetterPut::NotKept(NotKept::Unsettled))),
+        },
+    }
 }
 
 fn refused(flow: &Flow, reason: Reason) {
     let (route, letters) = (&flow.route.settings.name, &flow.route.letters);
     let limits = letters.limits();
-    flow.gate.metrics.letter_refused(route, reason);
+    flow.gate.metrics.letters.refused(route, reason);
     if letters.alarms() {
         tracing::error!(
             route,
             reason = reason.word(),
             letters_max = limits.count_max,
             letters_bytes_max = limits.bytes_max,
-            "the route's letters are full: its senders keep what they deliver and hear 409; redrive or discard \
+            "the route's letters are full: its senders keep what they deliver and receive 409; redrive or discard \
              letters (`semel letters list`), or raise `letters_max` and `letters_bytes_max`"
         );
     }

@@ -5,7 +5,7 @@
 
 use crate::rate_limited_log::RateLimitedLog;
 use crate::settings::LetterLimits;
-use semel::letter::Reason;
+use semel::letter::{Attempt, LetterHead, Reason};
 use std::sync::{Mutex, MutexGuard};
 
 /// The quota of one route, and what is known to be used of it.
@@ -29,6 +29,8 @@ pub(crate) struct Count {
     all: Load,
     /// Those among them that anybody can cause who can deliver: invalid and mismatched ones.
     unasked: Load,
+    /// Number of them that only an operator can finish.
+    for_operator: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +48,9 @@ struct Used {
     alarm: RateLimitedLog,
 }
 
+/// Part of the quota that is reserved for attempts that may be the last: other senders deliver again.
+const RESERVED_PART: u64 = 4;
+
 // === impl Quota ===
 
 impl Quota {
@@ -56,10 +61,10 @@ impl Quota {
         }
     }
 
-    /// Room for a letter; `None` when there is none.
-    pub(crate) fn take(&self, letter: Count) -> Option<QuotaReservation<'_>> {
+    /// Room for a letter; `None` when there is none. A quarter is reserved for attempts that may be the last.
+    pub(crate) fn take(&self, letter: Count, attempt: Attempt) -> Option<QuotaReservation<'_>> {
         let mut used = self.lock();
-        if !self.limits.hold(used.sum().plus(letter)) {
+        if !self.limits.hold(used.sum().plus(letter), attempt) {
             return None;
         }
         used.since = used.since.plus(letter);
@@ -69,11 +74,11 @@ impl Quota {
         })
     }
 
-    /// Whether work that is given up now could be kept as a letter of so many bytes. While it could
-    /// not, nothing is given up.
-    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+    /// Whether work that is given up now could be kept as a letter of this many bytes. While it could not, nothing is given
+    /// up.
+    pub(crate) fn has_room(&self, bytes: u64, attempt: Attempt) -> bool {
         let letter = Count::of(Reason::Parked, bytes);
-        self.limits.hold(self.lock().sum().plus(letter))
+        self.limits.hold(self.lock().sum().plus(letter), attempt)
     }
 
     /// A letter that this gate put is closed again.
@@ -110,11 +115,19 @@ impl Quota {
 }
 
 impl LetterLimits {
-    fn hold(&self, count: Count) -> bool {
+    fn hold(&self, count: Count, attempt: Attempt) -> bool {
         let within =
             |load: Load, letters: u64, bytes: u64| load.letters <= letters && load.bytes <= bytes;
-        within(count.all, self.count_max, self.bytes_max)
-            && within(count.unasked, self.count_max / 2, self.bytes_max / 2)
+        let reserved = match attempt {
+            Attempt::OneOfMany => |max: u64| max / RESERVED_PART,
+            Attempt::MayBeLast => |_: u64| 0,
+        };
+        let ordinary = |max: u64| max - reserved(max);
+        within(
+            count.all,
+            ordinary(self.count_max),
+            ordinary(self.bytes_max),
+        ) && within(count.unasked, self.count_max / 2, self.bytes_max / 2)
     }
 }
 
@@ -155,7 +168,19 @@ impl Count {
         } else {
             one
         };
-        Self { all: one, unasked }
+        Self {
+            all: one,
+            unasked,
+            for_operator: 0,
+        }
+    }
+
+    /// One letter of a list.
+    pub(crate) fn of_head(head: &LetterHead) -> Self {
+        Self {
+            for_operator: u64::from(head.is_for_operator()),
+            ..Self::of(head.reason, head.bytes)
+        }
     }
 
     #[must_use]
@@ -175,6 +200,7 @@ impl Count {
         Self {
             all: load(self.all, other.all),
             unasked: load(self.unasked, other.unasked),
+            for_operator: calculate(self.for_operator, other.for_operator),
         }
     }
 
@@ -184,6 +210,10 @@ impl Count {
 
     pub(crate) const fn bytes(self) -> u64 {
         self.all.bytes
+    }
+
+    pub(crate) const fn for_operator(self) -> u64 {
+        self.for_operator
     }
 }
 
@@ -200,7 +230,7 @@ mod tests {
 
     fn put(quota: &Quota, reason: Reason, bytes: u64) -> bool {
         quota
-            .take(Count::of(reason, bytes))
+            .take(Count::of(reason, bytes), Attempt::MayBeLast)
             .map(QuotaReservation::used)
             .is_some()
     }
@@ -213,9 +243,9 @@ mod tests {
             assert!(!put(&quota, Reason::Invalid, bytes));
             assert!(!put(&quota, Reason::Mismatched, bytes));
             assert!(put(&quota, Reason::Parked, bytes));
-            assert!(quota.has_room(bytes));
+            assert!(quota.has_room(bytes, Attempt::MayBeLast));
             assert!(put(&quota, Reason::Failed, bytes));
-            assert!(!quota.has_room(bytes));
+            assert!(!quota.has_room(bytes, Attempt::MayBeLast));
             assert!(!put(&quota, Reason::Parked, bytes));
         }
     }
@@ -223,7 +253,7 @@ mod tests {
     #[test]
     fn room_that_was_not_used_is_given_back() {
         let quota = quota(1, 1_000);
-        drop(quota.take(Count::of(Reason::Parked, 10)));
+        drop(quota.take(Count::of(Reason::Parked, 10), Attempt::MayBeLast));
         assert_eq!(quota.since(), Count::default());
         assert!(put(&quota, Reason::Parked, 10));
         quota.closed(Count::of(Reason::Parked, 10));
@@ -241,6 +271,21 @@ mod tests {
         assert_eq!(quota.lock().sum().letters(), 2);
         assert_eq!(quota.lock().sum().bytes(), 30);
         quota.counted(Count::default(), quota.since());
-        assert!(quota.has_room(1_000));
+        assert!(quota.has_room(1_000, Attempt::MayBeLast));
+    }
+
+    #[test]
+    fn a_quarter_is_reserved_for_attempts_that_may_be_the_last() {
+        for (quota, bytes) in [(quota(8, 1_000), 1), (quota(1_000, 8), 1)] {
+            let put = |attempt| {
+                let room = quota.take(Count::of(Reason::Unfinished, bytes), attempt);
+                room.map(QuotaReservation::used).is_some()
+            };
+            assert!((0..6).all(|_| put(Attempt::OneOfMany)));
+            assert!(!put(Attempt::OneOfMany) && !quota.has_room(bytes, Attempt::OneOfMany));
+            assert!((0..2).all(|_| put(Attempt::MayBeLast)));
+            assert!(!put(Attempt::MayBeLast));
+        }
+        assert!(quota(1, 1_000).has_room(1, Attempt::OneOfMany));
     }
 }

@@ -1,88 +1,146 @@
-//! Reconciliation: once a minute all letters are looked at, those whose work has succeeded are closed, and the
-//! others counted for the quotas. Work that nobody delivers any more is parked.
+//! Reconciliation: once a minute the keeper looks at all letters. It closes those whose work has succeeded, counts the others for
+//! the quotas, keeps their records from expiring, and alerts an operator once per letter whose next delivery is overdue.
+//! Silence parks nothing: a fresh delivery still runs the work.
 
-use crate::gate::Gate;
+use crate::gate::{Gate, RouteState};
 use crate::letters::quota::Count;
 use crate::letters::status::{self, LetterStatus, Observed};
+use jiff::Timestamp;
 use semel::Error;
-use semel::letter::{LetterHead, Standing};
-use semel::protocol::{Acted, State, act_by};
-use semel::store::Letters;
-use std::collections::HashMap;
+use semel::clock::Time;
+use semel::letter::{LetterHead, LetterId, Mark, Marked, Reason, Standing};
+use semel::protocol::State;
+use semel::store::{Letters, StoreExt};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use tokio::time::sleep;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
-/// How many letters are listed at once.
+/// Number of letters in one page of a list.
 const PAGE_ITEMS: u32 = 1000;
 
-/// Keeps on looking until the gate ends.
+/// Shortest retention of a record that an open letter refers to: the keeper may be away for some hours.
+const RETENTION_MIN: Duration = Duration::from_secs(24 * 3600);
+
+/// Number of times that a record is retained within its retention.
+const RETAINS_PER_RETENTION: u32 = 4;
+
+/// The keeper's memory: when it last retained the record of a letter.
+type Retained = HashMap<LetterId, Instant>;
+
+/// Looks at all letters until the gate ends.
 pub(crate) async fn run(gate: Arc<Gate>) {
+    let mut retained = Retained::new();
     loop {
-        if let Err(error) = round(&gate).await {
-            tracing::warn!(%error, "the letters could not be looked at; trying again later");
+        if let Err(error) = round(&gate, &mut retained).await {
+            tracing::warn!(%error, "letters not reconciled; trying again later");
         }
         sleep(gate.settings.reconcile_every).await;
     }
 }
 
 /// Looks at all letters once, one after the other: the store has other things to do.
-async fn round(gate: &Gate) -> Result<(), Error> {
+async fn round(gate: &Gate, retained: &mut Retained) -> Result<(), Error> {
     let before: Vec<_> = gate
         .routes
         .iter()
-        .map(|route_state| route_state.letters.since())
+        .map(|route_state| (route_state.letters.since(), route_state.open_letters.all()))
         .collect();
     let mut counts: HashMap<String, Count> = HashMap::new();
+    let (mut open, mut kept) = (HashSet::new(), Retained::new());
     let (letters, mut after) = (gate.letters.as_ref(), None);
     loop {
         let page = Letters::list(letters, after.as_ref(), PAGE_ITEMS).await?;
-        for head in page.items {
+        for mut head in page.items {
             match status::see(letters, &head).await? {
                 Observed::Status(stands) if stands.standing == Standing::Succeeded => continue,
-                Observed::Status(stands) => park_abandoned(gate, &head, stands).await?,
+                Observed::Status(stands) => {
+                    if let Some(route) = gate.route_state(&head.route) {
+                        head.alarmed |= alarm_if_overdue(gate, route, &head, stands).await?;
+                        if let Some(at) = retain(gate, route, &head, stands, retained).await? {
+                            kept.insert(head.id, at);
+                        }
+                    }
+                }
                 Observed::Damaged => {}
             }
-            let count = counts.entry(head.route).or_default();
-            *count = count.plus(Count::of(head.reason, head.bytes));
+            open.insert(head.id);
+            let count = counts.entry(head.route.clone()).or_default();
+            *count = count.plus(Count::of_head(&head));
         }
         match page.next {
             Some(next) => after = Some(next),
             None => break,
         }
     }
-    for (route_state, before) in gate.routes.iter().zip(before) {
-        let count = counts
-            .remove(&route_state.settings.name)
-            .unwrap_or_default();
+    *retained = kept;
+    for (route_state, (before, known)) in gate.routes.iter().zip(before) {
+        let name = &route_state.settings.name;
+        for closed in known.iter().filter(|id| !open.contains(*id)) {
+            route_state.open_letters.drop(closed);
+        }
+        let count = counts.remove(name).unwrap_or_default();
         route_state.letters.counted(count, before);
-        gate.metrics
-            .letters_counted(&route_state.settings.name, count);
+        gate.metrics.letters.counted(name, count);
     }
     Ok(())
 }
 
-/// Parks work that nobody has claimed for as long as its sender may deliver again: from now on only a person will.
-async fn park_abandoned(gate: &Gate, head: &LetterHead, stands: LetterStatus) -> Result<(), Error> {
-    let (Standing::Unfinished(State::Waiting | State::Running), Some(fence)) =
-        (stands.standing, stands.fence)
-    else {
-        return Ok(());
-    };
-    let Some(route_state) = gate.route_state(&head.route) else {
-        return Ok(());
-    };
-    let idle = route_state.settings.delivers_for();
-    let by = act_by("park", "the keeper", "nobody has delivered it for too long");
-    match gate.semel.park(&stands.key, fence, idle, by).await? {
-        Acted::Applied => {}
-        // It is running, was tried not long ago, or has come to its end since.
-        Acted::Refused | Acted::Gone(_) => return Ok(()),
+/// Keeps the record of unfinished work from expiring while a letter refers to it: a redrive must know what has run. Returns the
+/// time at which it was last done.
+async fn retain(
+    gate: &Gate,
+    route: &RouteState,
+    head: &LetterHead,
+    stands: LetterStatus,
+    retained: &Retained,
+) -> Result<Option<Instant>, Error> {
+    match stands.standing {
+        Standing::Unfinished(State::Running | State::Waiting | State::Failed) => {}
+        Standing::Unfinished(State::Parked | State::Succeeded)
+        | Standing::Succeeded
+        | Standing::NotRun
+        | Standing::Unknown => return Ok(None),
     }
-    gate.metrics.long_runs.abandoned(&head.route);
-    tracing::error!(
-        route = head.route, key = %stands.key, letter = %head.id, idle_s = idle.as_secs(),
-        "work is abandoned: nobody has delivered it for as long as its sender may, and it has not succeeded; its record \
-         is parked, redrive its letter (`semel letters redrive`) or resolve it (`semel records resolve`)"
-    );
-    Ok(())
+    let retention = route.settings.retention().max(RETENTION_MIN);
+    match retained.get(&head.id) {
+        Some(at) if at.elapsed() < retention / RETAINS_PER_RETENTION => return Ok(Some(*at)),
+        Some(_) | None => {}
+    }
+    let now = Instant::now();
+    // A record that has ended or gone meanwhile is seen in the next round.
+    let _acted = gate.letters.retain(&stands.key, retention).await?;
+    Ok(Some(now))
+}
+
+/// Alerts an operator when the next delivery of unfinished work is overdue, once per letter; returns whether it did.
+async fn alarm_if_overdue(
+    gate: &Gate,
+    route: &RouteState,
+    head: &LetterHead,
+    stands: LetterStatus,
+) -> Result<bool, Error> {
+    if head.reason != Reason::Unfinished || head.alarmed {
+        return Ok(false);
+    }
+    let last = stands
+        .due_at
+        .map_or(head.created_at, |at| at.max(head.created_at));
+    if last.plus(route.settings.gap()) > now() {
+        return Ok(false);
+    }
+    match gate.letters.mark(&head.id, Mark::Alarmed).await? {
+        Marked::Applied => route.alarmed(&gate.metrics, &head.id, Some(stands.key)),
+        Marked::Gone => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The gate's own clock, compared with the store's times: a gap is minutes and hours long.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an alarm is for people; nothing that is stored depends on it"
+)]
+fn now() -> Time {
+    Time(u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default())
 }

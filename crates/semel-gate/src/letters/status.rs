@@ -14,6 +14,8 @@ pub(crate) struct LetterStatus {
     pub(crate) key: Key,
     /// The fence of the record that was looked at, if there is one.
     pub(crate) fence: Option<Fence>,
+    /// Running: the end of its lease. Waiting: when it is due. Otherwise when it got there.
+    pub(crate) due_at: Option<Time>,
 }
 
 /// What a look at one letter among many found.
@@ -30,6 +32,7 @@ pub(crate) async fn look(letters: &dyn Letters, head: &LetterHead) -> Result<Let
     let stands = LetterStatus {
         standing: head.standing(record.as_ref()),
         key: head.work_key(),
+        due_at: record.as_ref().map(|record| record.lease_until),
         fence: record.map(|record| record.fence),
     };
     let stands = match stands.standing {
@@ -78,6 +81,7 @@ pub(crate) async fn under_taken(
     Ok(standing.map(|standing| LetterStatus {
         standing,
         key,
+        due_at: record.as_ref().map(|record| record.lease_until),
         fence: record.map(|record| record.fence),
     }))
 }

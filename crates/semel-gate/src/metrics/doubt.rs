@@ -14,6 +14,7 @@ pub(crate) struct DoubtMetrics {
     timeouts: Family<RouteLabel, Counter>,
     in_doubt: Family<RouteLabel, Counter>,
     repeats: Family<RepeatLabels, Counter>,
+    uncompleted: Family<RouteLabel, Counter>,
     only_invalid: Family<RouteLabel, Gauge>,
 }
 
@@ -43,6 +44,11 @@ impl DoubtMetrics {
                 "runs_repeated_in_doubt",
                 "Runs of work whose run before ended in doubt, by its reason: the effect may happen twice",
             ),
+            uncompleted: added(
+                registry,
+                "runs_not_completed",
+                "Runs whose handler answered with success and whose transaction did not complete them: their effect is in doubt",
+            ),
             only_invalid: added(
                 registry,
                 "only_invalid",
@@ -55,6 +61,7 @@ impl DoubtMetrics {
     pub(super) fn begin(&self, route: &RouteLabel) {
         drop(self.timeouts.get_or_create(route));
         drop(self.in_doubt.get_or_create(route));
+        drop(self.uncompleted.get_or_create(route));
         for doubt in Doubt::ALL {
             let labels = RepeatLabels::of(&route.route, doubt);
             drop(self.repeats.get_or_create(&labels));
@@ -70,6 +77,12 @@ impl DoubtMetrics {
     /// A run ended in doubt.
     pub(crate) fn ended(&self, route: &str) {
         self.in_doubt.get_or_create(&RouteLabel::of(route)).inc();
+    }
+
+    /// A handler answered with success, and its transaction did not complete the run.
+    pub(crate) fn not_completed(&self, route: &str) {
+        self.ended(route);
+        self.uncompleted.get_or_create(&RouteLabel::of(route)).inc();
     }
 
     /// Work whose run before ended in doubt runs again.

@@ -1,6 +1,6 @@
 //! What is counted of work that takes longer than its sender waits, and of runs in doubt.
 
-use super::{OutcomeLabels, RouteLabel, added};
+use super::{OutcomeLabels, added};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -10,7 +10,6 @@ use prometheus_client::registry::Registry;
 #[derive(Debug)]
 pub(crate) struct LongRunMetrics {
     outlasted: Family<OutcomeLabels, Counter>,
-    abandoned: Family<RouteLabel, Counter>,
     probes: Family<ProbeLabels, Counter>,
 }
 
@@ -30,22 +29,12 @@ impl LongRunMetrics {
                 "runs_outlasted",
                 "Runs that ended after their sender heard that they go on, by route and outcome",
             ),
-            abandoned: added(
-                registry,
-                "abandoned",
-                "Work that was parked because nobody delivered it for as long as its sender may",
-            ),
             probes: added(
                 registry,
                 "probes",
                 "Questions to the handler what became of a run in doubt, by route and answer",
             ),
         }
-    }
-
-    /// A metric that is there from the start can be told from one that is missing.
-    pub(super) fn begin(&self, route: &RouteLabel) {
-        drop(self.abandoned.get_or_create(route));
     }
 
     /// A run has ended so.
@@ -62,10 +51,5 @@ impl LongRunMetrics {
         self.probes
             .get_or_create(&ProbeLabels { route, answer })
             .inc();
-    }
-
-    /// Work was parked that nobody delivers any more.
-    pub(crate) fn abandoned(&self, route: &str) {
-        self.abandoned.get_or_create(&RouteLabel::of(route)).inc();
     }
 }

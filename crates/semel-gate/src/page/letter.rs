@@ -111,6 +111,10 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
             html! { (if letter.redriven { "yes" } else { "no" }) },
         ),
         (
+            "needs an operator",
+            html! { @if letter.head(Time(0)).is_for_operator() { "yes" } @else { "no: its sender may deliver it again" } },
+        ),
+        (
             "record",
             html! {
                 @if let Some(key) = &key { a href=(screen.to(&format!("records/{key}"))) { "open" } } @else { "it has no key" }

@@ -72,9 +72,11 @@ fn groups(screen: &Screen, letters: &LetterCensus, known: &Known, chosen: &Chose
     html! {
         h1 { "Letters" }
         p.lead {
-            "Deliveries that were acknowledged without success. Nothing is lost: each is kept whole until it is redriven or \
-             discarded. " strong { (number(letters.total as u64)) } @if letters.more { " or more" } ", "
-            (as_of(letters.at, now)) "."
+            "Deliveries whose work has not succeeded, and whose senders may not deliver them again. Nothing is lost: each is \
+             kept whole until its work has succeeded, or an operator discards it. "
+            strong { (number(letters.total as u64)) } @if letters.more { " or more" }
+            @if let Some(needing) = needing(letters.for_operator()) { ", of which " strong { (needing) } }
+            ", " (as_of(letters.at, now)) "."
         }
         @if let Some(trouble) = known.trouble() { (super::screen::trouble(trouble)) }
         @if rows.is_empty() {
@@ -105,6 +107,9 @@ fn group_row(screen: &Screen, group: &LetterGroup, now: Time) -> Vec<Markup> {
         html! {
             a href=(href) { @if group.cause.is_empty() { "no cause was noted" } @else { (group.cause) } }
             @if group.redriven > 0 { br; small { (number(group.redriven as u64)) " were redriven before" } }
+            @if let (Reason::Unfinished, Some(needing)) = (group.reason, needing(group.for_operator as u64)) {
+                br; small { (needing) }
+            }
         },
         html! { (number(group.count as u64)) },
         html! { (bytes(group.bytes)) },
@@ -180,6 +185,7 @@ async fn letter_row(screen: &Screen, head: &LetterHead, now: Time) -> Result<Vec
         html! {
             a href=(screen.to(&format!("letters/{id}"))) { (shortened(&id, 8)) }
             @if head.redriven { " " small { "redriven before" } }
+            @if head.reason == Reason::Unfinished && head.is_for_operator() { " " small { "needs an operator" } }
         },
         since(head.created_at, now),
         html! { (bytes(head.bytes)) },
@@ -307,14 +313,19 @@ pub(super) fn letter_id(text: &str) -> Option<LetterId> {
     Some(LetterId(bytes))
 }
 
+/// The number of letters that need an operator, in words; `None` for none.
+pub(super) fn needing(letters: u64) -> Option<String> {
+    let verb = if letters == 1 { "needs" } else { "need" };
+    (letters > 0).then(|| format!("{} {verb} an operator", number(letters)))
+}
+
 /// The colour of a reason.
 pub(super) const fn tone(reason: Reason) -> Tone {
     match reason {
         Reason::Parked => Tone::Parked,
         Reason::Failed => Tone::Failed,
         Reason::Invalid | Reason::Mismatched => Tone::Refused,
-        Reason::Running => Tone::Busy,
-        Reason::Exhausted => Tone::Waiting,
+        Reason::Unfinished => Tone::Waiting,
     }
 }
 

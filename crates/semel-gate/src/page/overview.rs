@@ -3,6 +3,7 @@
 
 use super::Screen;
 use super::format::{ago, as_of, clock, count, number, span, whole};
+use super::letters::needing;
 use super::routes;
 use super::screen::{delivery_tone, trouble};
 use super::traffic::{Traffic, percent};
@@ -80,11 +81,11 @@ fn headline(known: &Known) -> String {
     let (Some(records), Some(letters)) = (&known.records, &known.letters) else {
         return "What is in the store is being counted".into();
     };
-    match (records.of(State::Parked), letters.total as u64) {
+    match (records.of(State::Parked), letters.for_operator()) {
         (0, 0) => "Nothing waits for a person".into(),
         (0, letters) => format!(
-            "{} for a person",
-            count(letters, "letter waits", "letters wait")
+            "{} an operator",
+            count(letters, "letter needs", "letters need")
         ),
         (parked, _) => format!(
             "{} for a person to decide",
@@ -197,9 +198,10 @@ fn letters_tile(known: &Known) -> Tile {
     for group in &letters.groups {
         *reasons.entry(group.reason.word()).or_default() += group.count;
     }
-    let about: Vec<_> = reasons
-        .iter()
-        .map(|(word, many)| format!("{many} {word}"))
+    let reasons = reasons.iter().map(|(word, many)| format!("{many} {word}"));
+    let about: Vec<_> = needing(letters.for_operator())
+        .into_iter()
+        .chain(reasons)
         .collect();
     Tile::new(number(letters.total as u64), "letters").about(about.join(", "))
 }

@@ -197,7 +197,7 @@ impl Screen {
             records, letters, ..
         } = self.state.census.look();
         let doubt = records.map_or(0, |it| it.parked_or_in_doubt());
-        let letters = letters.map_or(0, |it| it.total as u64);
+        let letters = letters.map_or(0, |it| it.for_operator());
         let mut nav = vec![
             NavItem::new("", "Overview"),
             NavItem::new("running", "Running"),

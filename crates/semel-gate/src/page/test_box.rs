@@ -186,7 +186,7 @@ async fn decision(
         retention: terms.retention,
         in_doubt: route.settings.in_doubt,
         max_attempts: NonZeroU32::new(route.settings.max_attempts),
-        max_in_doubt: NonZeroU32::new(terms.max_in_doubt),
+        max_in_doubt: route.doubt_limit(named.source),
         park_after: terms.park_after,
         ..Claim::new(identity.key, identity.fingerprint)
     };

@@ -179,6 +179,7 @@ mod tests {
             state: State::Waiting,
             attempts: 1,
             doubts: 0,
+            doubted_at: None,
             in_doubt: false,
             acts_until: acts_until.map(Time),
             born: Fence(1),

@@ -224,7 +224,8 @@ pub(super) const NOT_COMPLETED: Problem = Problem::fixed(
     StatusCode::BAD_GATEWAY,
     "not-completed",
     "The handler answered without completing",
-    "its transaction did not record this run, so it did not take effect; a retry is safe",
+    "its transaction did not complete this run (`semel.complete`): what it did in that transaction is not committed under this \
+     run, and whether it took effect elsewhere is unknown; the work may run again",
 );
 
 /// 409, never 429 or 503: those would throttle a whole queue.
@@ -233,7 +234,7 @@ pub(super) const UNSETTLED: Problem = Problem::fixed(
     "unsettled",
     "What became of this key is not decided yet",
     "its key stands for other work that is running or waiting, or its record changed just now; nothing was run \
-     or kept by this delivery, a retry is safe",
+     by this delivery, a retry is safe",
 ).retry_after(BUSY_RETRY_AFTER_MAX);
 
 /// 409 for the same reason.

@@ -116,6 +116,7 @@ fn unwrapped(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
             ),
             ordering_key: header(ORDERING_KEY)?,
             published_at: header(PUBLISH_TIME)?.as_deref().and_then(published_at),
+            is_unwrapped: true,
             ..Transport::default()
         },
         attributes: attributes_in(headers),

@@ -120,6 +120,7 @@ async fn digits_that_begin_two_ids_name_neither() {
             fence: Fence(0),
             retention: Duration::from_secs(3600),
             redriven: false,
+            alarmed: false,
             delivery: "unreadable".into(),
         };
         assert_eq!(bed.store.kept().put(&letter).await, Ok(Put::Applied));

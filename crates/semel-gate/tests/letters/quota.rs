@@ -86,7 +86,7 @@ async fn a_new_gate_counts_what_others_put() {
 
 #[tokio::test]
 async fn invalid_and_mismatched_ones_leave_half_to_the_others() {
-    let bed = Aging::with(at_most(4)).await;
+    let bed = Aging::with(at_most(5)).await;
     bed.ask(nameless(1)).await.is(200);
     bed.ask(Sender::Task.sends("t", "one")).await.is(200);
     bed.ask(Sender::Task.sends("t", "two")).await.is(200);
@@ -106,7 +106,7 @@ async fn bytes_are_bounded_too() {
         route.max_attempts = 1;
         route.letters = LetterLimits {
             count_max: 100,
-            bytes_max: 4_000,
+            bytes_max: 5_000,
         };
     })
     .await;
@@ -114,7 +114,7 @@ async fn bytes_are_bounded_too() {
     let large = "x".repeat(3_000);
     bed.ask(Sender::Task.sends("one", &large)).await.is(200);
     assert_eq!(bed.letters().await.len(), 1);
-    let invalid = nameless(1).body("x".repeat(2_500));
+    let invalid = nameless(1).body("x".repeat(2_000));
     bed.ask(invalid).await.is_problem(409, "letters-full");
     assert_eq!(bed.letters().await.len(), 1);
 }

@@ -68,6 +68,45 @@ async fn trying_out_nothing_is_said_where_one_can_choose() {
     assert!(!bed.look("/ui/letters").await.contains("Nothing was chosen"));
 }
 
+/// Another attempt of a task whose sender makes three.
+fn attempt(number: u32) -> Ask {
+    let before = (number - 1).to_string();
+    Sender::Task
+        .sends("t1", r#"{"order_id":"A-1"}"#)
+        .header("Content-Type", "application/json")
+        .header("X-CloudTasks-TaskRetryCount", &before)
+}
+
+#[tokio::test]
+async fn letters_that_need_an_operator_are_counted_apart() {
+    let bed = PageBed::with(|settings| {
+        let route = &mut settings.routes[0];
+        route.max_attempts = 0;
+        terms_of(route, |terms| terms.sender_attempts.most = Some(3));
+    })
+    .await;
+    bed.handler.says(500).says(500);
+    attempt(1).send(bed.gate).await.is(500);
+    let page = bed.sees("/ui/", "1 unfinished").await;
+    assert!(page.contains("Nothing waits for a person"), "{page}");
+    let id = bed.letters().await[0].id;
+    let letter = format!("/ui/letters/{id}");
+    let groups = bed.look("/ui/letters").await;
+    assert!(groups.contains(">unfinished<") && !groups.contains("needs an operator"));
+    let group = format!("/ui/letters?group={}", group(&groups, "may not deliver"));
+    assert!(!bed.look(&group).await.contains("needs an operator"));
+    let may_end = "no: its sender may deliver it again";
+    assert!(bed.look(&letter).await.contains(may_end));
+
+    attempt(3).send(bed.gate).await.is(200);
+    let page = bed.sees("/ui/", "1 letter needs an operator").await;
+    assert!(page.contains("1 needs an operator, 1 unfinished"), "{page}");
+    for path in ["/ui/letters", &group] {
+        bed.sees(path, "needs an operator").await;
+    }
+    assert!(!bed.look(&letter).await.contains(may_end));
+}
+
 #[tokio::test]
 async fn letters_are_grouped_by_route_reason_and_cause() {
     let bed = PageBed::new().await;

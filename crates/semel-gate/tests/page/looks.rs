@@ -53,7 +53,7 @@ async fn the_overview_promises_nothing_that_it_does_not_know() {
     assert!(!page.contains("takes effect once"), "{page}");
     // A letter is somebody's, too.
     bed.deliver("bad", "{}").await.is(200);
-    bed.sees("/ui/", "1 letter waits for a person").await;
+    bed.sees("/ui/", "1 letter needs an operator").await;
 }
 
 #[tokio::test]

@@ -216,6 +216,7 @@ fn letter() -> Letter {
         fence: Fence(0),
         retention: Duration::from_secs(60),
         redriven: false,
+        alarmed: false,
         delivery: StoredDelivery::of(MARKUP, &request, MARKUP.into()).encode(),
     }
 }

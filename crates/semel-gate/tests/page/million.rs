@@ -174,6 +174,7 @@ fn letter(number: u64) -> Letter {
         fence: Fence(1),
         retention: Duration::from_secs(3600),
         redriven: false,
+        alarmed: false,
         delivery: StoredDelivery::of("work", &request, why).encode(),
     }
 }

@@ -1,6 +1,8 @@
 //! Routes whose handler records success itself; and runs that were overtaken.
 
+use crate::log_lines;
 use crate::support::prelude::*;
+use semel_gate::letters::StoredDelivery;
 
 async fn completing() -> Bed {
     Bed::route(|route| {
@@ -41,16 +43,63 @@ async fn a_handler_that_is_cut_after_it_recorded_has_succeeded() {
 }
 
 #[tokio::test]
-async fn an_answer_without_completing_is_a_failure_that_may_be_retried() {
+async fn an_answer_without_completing_is_in_doubt_and_may_run_again() {
     for sender in SENDERS {
         let bed = completing().await;
-        for status in [200, 201, 204] {
+        for (doubts, status) in [(1, 200), (2, 201), (3, 204)] {
             bed.handler.answers(Say::new(status, ""));
-            refused(&bed, sender.sends("n", "{}"), 502, "not-completed").await;
-            assert_eq!(bed.record().await.state, State::Waiting);
+            let reply = refused(&bed, sender.sends("n", "{}"), 502, "not-completed").await;
+            reply.tells("is unknown");
+            let record = bed.record().await;
+            assert_eq!((record.state, record.in_doubt), (State::Waiting, true));
+            assert_eq!(record.doubts, doubts);
+            let line = format!("semel_runs_not_completed_total{{route=\"work\"}} {doubts}\n");
+            bed.counts(&line).await;
         }
         assert_eq!(bed.runs(), 3);
     }
+}
+
+#[tokio::test]
+async fn an_answer_without_completing_is_parked_where_doubt_is() {
+    for sender in BROKERS {
+        let bed = Bed::route(|route| {
+            route.completes = Completes::Handler;
+            route.in_doubt = InDoubt::Park;
+        })
+        .await;
+        bed.handler.says(200);
+        for _ in 0..2 {
+            bed.deliver(sender, "n").await.is(200);
+            assert_eq!(bed.reasons().await, [Reason::Parked]);
+        }
+        assert_eq!(bed.record().await.state, State::Parked);
+        let letters = bed.letters().await;
+        let kept = StoredDelivery::decode(&letters[0].delivery).unwrap();
+        let why = "the handler answered 200 and did not complete the run: whether it took effect is unknown";
+        assert_eq!(kept.head.why, why);
+        bed.counts("semel_runs_not_completed_total{route=\"work\"} 1\n")
+            .await;
+        assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_log_warns_of_it_once_an_hour() {
+    log_lines::listen();
+    let bed = Bed::route(|route| {
+        route.completes = Completes::Handler;
+        route.name = "completing".into();
+    })
+    .await;
+    for _ in 0..3 {
+        bed.handler.says(200);
+        refused(&bed, Sender::Task.sends("n", "{}"), 502, "not-completed").await;
+    }
+    let lines = log_lines::heard("semel_gate::flow", "route", "completing");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["level"], "WARN");
+    assert_eq!(lines[0]["key"], bed.key().await.to_string());
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn an_answer_that_is_listed_as_final_fails_for_good() {
 }
 
 #[tokio::test]
-async fn nothing_is_in_doubt_where_the_handler_completes_by_itself() {
+async fn an_answered_failure_is_not_in_doubt_where_the_handler_completes() {
     let bed = Bed::route(|route| {
         route.in_doubt = InDoubt::Park;
         route.completes = Completes::Handler;

@@ -382,6 +382,7 @@ pub(crate) fn route(name: &str, path: &str, handler: SocketAddr) -> Route {
         completes: Completes::Run,
         downstream: None,
         promise: None,
+        task_names_unique: false,
         final_statuses: Vec::new(),
         undone_statuses: Vec::new(),
         max_attempts: 0,
@@ -413,7 +414,10 @@ fn terms(key: &str) -> Terms {
         deadline: None,
         retention: Duration::from_secs(3600),
         horizon: None,
+        delivers_for: None,
+        gap: None,
         max_in_doubt: 0,
+        doubt_age: Duration::ZERO,
         park_after: None,
         sender_attempts: SenderAttempts {
             most: None,

@@ -8,7 +8,7 @@ use semel::protocol::{Answer, Operation, Record, State};
 use semel::store::{Cursor, Letters, Page, Sharing, Swept};
 use semel::{Error, Key, Store};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::watch;
 
 /// What cannot be reached.
@@ -40,6 +40,7 @@ pub(crate) struct Switch {
     /// Whether letters wait before they are put, and how many do.
     held: watch::Sender<bool>,
     waiting: watch::Sender<usize>,
+    letter_calls: AtomicUsize,
 }
 
 // === impl Switch ===
@@ -92,6 +93,11 @@ impl Switch {
         reached
     }
 
+    fn ask_for_letter(&self) -> Result<(), Error> {
+        self.letter_calls.fetch_add(1, Ordering::SeqCst);
+        self.ask(Down::Letters)
+    }
+
     fn reaches(&self, part: Down) -> Result<(), Error> {
         let down = *self.down.lock().unwrap();
         let outcome = [Down::Outcomes, Down::OutcomesAndLooks].contains(&part);
@@ -127,6 +133,11 @@ impl Switch {
         reaches(&self.listed, "a round", until).await;
     }
 
+    /// Number of calls about single letters so far.
+    pub(crate) fn letter_calls(&self) -> usize {
+        self.letter_calls.load(Ordering::SeqCst)
+    }
+
     /// Waits until so many letters were marked.
     pub(crate) async fn marked(&self, count: usize) {
         reaches(&self.marked, "a mark", count).await;
@@ -150,7 +161,7 @@ impl Store for Switch {
         let looks = matches!(operation, Operation::Look(_));
         let ends = matches!(
             operation,
-            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release(_)
+            Operation::Complete { .. } | Operation::Fail { .. } | Operation::Release { .. }
         );
         let part = if looks {
             Down::OutcomesAndLooks
@@ -188,7 +199,7 @@ impl Store for Switch {
 #[async_trait]
 impl Letters for Switch {
     async fn put(&self, letter: &Letter) -> Result<Put, Error> {
-        self.ask(Down::Letters)?;
+        self.ask_for_letter()?;
         let mut held = self.held.subscribe();
         self.waiting.send_modify(|waiting| *waiting += 1);
         held.wait_for(|held| !held).await.unwrap();
@@ -203,12 +214,12 @@ impl Letters for Switch {
     }
 
     async fn get(&self, id: &LetterId) -> Result<Option<Letter>, Error> {
-        self.ask(Down::Letters)?;
+        self.ask_for_letter()?;
         self.kept.get(id).await
     }
 
     async fn mark(&self, id: &LetterId, mark: Mark) -> Result<Marked, Error> {
-        self.ask(Down::Letters)?;
+        self.ask_for_letter()?;
         let marked = self.kept.mark(id, mark).await;
         self.marked.send_modify(|marked| *marked += 1);
         marked

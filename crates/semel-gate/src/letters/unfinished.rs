@@ -1,0 +1,177 @@
+//! Unfinished work: the moments at which its delivery becomes a letter. A sender may give up before the work has succeeded, and
+//! from then on the letter alone holds it.
+//!
+//! A sender that delivers once, or does not count, may give up after any attempt, so its letter is durable before the run is
+//! sent. One that counts has a letter from the first run that ends without success. One without a limit has a letter once half
+//! of the time for which it delivers is over.
+
+use crate::flow::Flow;
+use crate::settings::Redelivery;
+use jiff::Timestamp;
+use semel::letter::{Attempt, LetterId};
+use std::collections::{HashSet, VecDeque};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// A moment of a delivery at which its work is unfinished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Its run is about to be sent.
+    BeforeRun,
+    /// Its run is still going at half of the sender's deadline.
+    StillRunning,
+    /// It was refused before a run.
+    Refused,
+    /// Its run has ended without success.
+    Ended,
+}
+
+/// Memory of letters that are known to be open: a duplicate of their work need not ask the store. The oldest are dropped, which
+/// costs a call; once a minute the keeper drops those that were closed elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct OpenLetters {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    ids: HashSet<LetterId>,
+    order: VecDeque<LetterId>,
+}
+
+/// Number of letters that are remembered per route: as many as its default quota holds.
+const KNOWN_MAX: usize = 10_000;
+
+// === impl Flow ===
+
+impl Flow {
+    /// The number of attempts of this delivery's sender, by its route and by the delivery itself.
+    pub(crate) fn redelivery(&self) -> Redelivery {
+        let terms = self.route.settings.terms(self.source);
+        Redelivery::of_delivery(self.source, terms.sender_attempts, &self.transport)
+    }
+
+    /// The expectation that its sender delivers it again.
+    pub(crate) fn attempt(&self) -> Attempt {
+        match self.redelivery() {
+            Redelivery::Unlimited => Attempt::OneOfMany,
+            Redelivery::Counted(_) if !self.is_last_attempt() => Attempt::OneOfMany,
+            Redelivery::Counted(_) | Redelivery::Uncounted | Redelivery::Once => Attempt::MayBeLast,
+        }
+    }
+
+    /// Whether its sender is known not to deliver it again.
+    pub(crate) fn is_last_attempt(&self) -> bool {
+        let number = self.transport.attempt();
+        match self.redelivery() {
+            Redelivery::Once => true,
+            Redelivery::Counted(most) => number.is_some_and(|number| number >= u64::from(most)),
+            Redelivery::Uncounted | Redelivery::Unlimited => false,
+        }
+    }
+
+    /// Whether its unfinished work needs a letter at this moment.
+    pub(crate) fn needs_letter(&self, moment: Moment) -> bool {
+        let route = &self.route.settings;
+        if !self.source.is_broker() || !route.keeps_records() || self.is_redrive {
+            return false;
+        }
+        if self.attempt() == Attempt::MayBeLast {
+            return true;
+        }
+        match (self.redelivery(), moment) {
+            (_, Moment::BeforeRun) => false,
+            (Redelivery::Counted(most), Moment::Refused) => {
+                let number = self.transport.attempt().unwrap_or(u64::MAX);
+                number.saturating_mul(2) >= u64::from(most)
+            }
+            (Redelivery::Counted(_), Moment::StillRunning | Moment::Ended) => true,
+            (_, Moment::StillRunning) => {
+                route.terms(self.source).outlasts_sender() || self.is_half_over()
+            }
+            (_, Moment::Refused | Moment::Ended) => self.is_half_over(),
+        }
+    }
+
+    /// Whether half of the time is over for which its sender delivers.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "publish times and births are compared with the wall clock, to within hours"
+    )]
+    fn is_half_over(&self) -> bool {
+        let Some(delivers_for) = self.route.settings.terms(self.source).delivers_for else {
+            return false;
+        };
+        let micros = |time: Timestamp| u64::try_from(time.as_microsecond()).ok();
+        let published = self.transport.published_at.and_then(micros);
+        let born = self.lease.as_ref().map(|lease| lease.born.0);
+        let (Some(first), Some(now)) = (
+            published.into_iter().chain(born).min(),
+            micros(Timestamp::now()),
+        ) else {
+            return false;
+        };
+        Duration::from_micros(now.saturating_sub(first)) >= delivers_for / 2
+    }
+}
+
+// === impl OpenLetters ===
+
+impl OpenLetters {
+    pub(crate) fn note(&self, id: LetterId) {
+        let mut known = self.lock();
+        if known.ids.insert(id) {
+            known.order.push_back(id);
+        }
+        if known.order.len() > KNOWN_MAX
+            && let Some(oldest) = known.order.pop_front()
+        {
+            known.ids.remove(&oldest);
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<LetterId> {
+        self.lock().ids.iter().copied().collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().ids.is_empty()
+    }
+
+    pub(crate) fn has(&self, id: &LetterId) -> bool {
+        self.lock().ids.contains(id)
+    }
+
+    pub(crate) fn drop(&self, id: &LetterId) {
+        // Its place in the order stays until its turn comes.
+        self.lock().ids.remove(id);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().expect("no holder of this lock panics")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_letters_are_dropped_first() {
+        let open = OpenLetters::default();
+        let id = |number: usize| {
+            let mut bytes = [0; 32];
+            bytes[..8].copy_from_slice(&number.to_be_bytes());
+            LetterId(bytes)
+        };
+        for number in 0..=KNOWN_MAX {
+            open.note(id(number));
+        }
+        assert!(!open.has(&id(0)));
+        assert!(open.has(&id(1)) && open.has(&id(KNOWN_MAX)));
+        open.drop(&id(1));
+        assert!(!open.has(&id(1)));
+        assert_eq!(open.lock().order.len(), KNOWN_MAX);
+    }
+}

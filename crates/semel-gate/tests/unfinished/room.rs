@@ -1,0 +1,56 @@
+//! The quota: a quarter of it is reserved for attempts that may be the last.
+
+use super::{COUNTED, ONCE, UNCOUNTED, unkept};
+use crate::support::prelude::*;
+
+#[tokio::test]
+async fn early_attempts_leave_a_quarter_to_last_ones() {
+    for sender in COUNTED {
+        let bed = sender.bed(|route| route.letters.count_max = 4).await;
+        for number in 0..4 {
+            bed.handler.says(500);
+            bed.ask(sender.sends(&format!("early-{number}"), 1))
+                .await
+                .is(500);
+        }
+        assert_eq!(bed.letters().await.len(), 3, "{sender:?}");
+        // Its sender delivers it again.
+        unkept(&bed, 0).await;
+        bed.handler.says(500);
+        bed.ask(sender.last("last")).await.is(200);
+        assert_eq!(bed.letters().await.len(), 4);
+        bed.handler.says(500);
+        let answer = bed.ask(sender.last("one-too-many")).await;
+        // Its console shows the status of the last attempt.
+        if sender.declared.source == Source::CloudTasks {
+            answer.is(500).says("said 500");
+        } else {
+            answer.is_problem(409, "letters-full");
+        }
+        unkept(&bed, 1).await;
+        assert_eq!(bed.letters().await.len(), 4);
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_fit_runs_all_the_same_and_is_counted_unless_it_succeeds() {
+    for sender in ONCE.into_iter().chain(UNCOUNTED) {
+        let bed = sender.bed(|route| route.letters.count_max = 0).await;
+        bed.ask(sender.sends("good")).await.is(200);
+        unkept(&bed, 0).await;
+        bed.handler.says(500);
+        let answer = bed.ask(sender.sends("bad")).await;
+        let is_once = sender.attempts.most == Some(1);
+        if is_once && sender.source != Source::CloudTasks {
+            answer.is_problem(409, "letters-full");
+        } else {
+            answer.is(500);
+        }
+        unkept(&bed, 1).await;
+        assert_eq!(
+            (bed.runs(), bed.letters().await.len()),
+            (2, 0),
+            "{sender:?}"
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! A sender without a limit on its attempts: its work has a letter once half of the time is over for which it delivers.
+
+use super::{Declared, one_slot, push, task, unfinished};
+use crate::letters::Aging;
+use crate::support::prelude::*;
+use jiff::{SignedDuration, Timestamp};
+use semel::clock::{Clock, SystemClock};
+use semel_gate::settings::RecordKeeping;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+const TASK: Declared = Declared::new(Source::CloudTasks, "cloud-tasks", None, task);
+const PUSH: Declared = Declared::new(Source::PubSub, "pubsub", None, push);
+
+fn delivers_for(time: Option<Duration>) -> impl Fn(&mut Route) {
+    move |route| terms_of(route, |terms| terms.delivers_for = time)
+}
+
+/// A push of a message that was published this long ago.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the gate compares publish times with the wall clock"
+)]
+fn published(ago: Duration) -> Ask {
+    let time = Timestamp::now() - SignedDuration::try_from(ago).unwrap();
+    let ask = PUSH.sends("n");
+    let mut envelope: Value = serde_json::from_slice(&ask.body).unwrap();
+    envelope["message"]["publishTime"] = time.to_string().into();
+    ask.body(envelope.to_string())
+}
+
+#[tokio::test]
+async fn failures_keep_no_letter_while_the_sender_delivers() {
+    for time in [None, Some(2 * HOUR)] {
+        let bed = PUSH.bed(delivers_for(time)).await;
+        bed.handler.says(500).will(Act::Close);
+        bed.ask(published(HOUR - Duration::from_secs(60)))
+            .await
+            .is(500);
+        bed.ask(published(HOUR - Duration::from_secs(60)))
+            .await
+            .is(502);
+        assert_eq!(bed.letters().await, [], "{time:?}");
+        assert_eq!(bed.store.letter_calls(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_failure_of_an_old_message_keeps_a_letter() {
+    let bed = PUSH.bed(delivers_for(Some(2 * HOUR))).await;
+    bed.handler.says(500);
+    bed.ask(published(HOUR)).await.is(500);
+    unfinished(&bed.letters().await, false);
+    bed.ask(published(HOUR)).await.is(200);
+    assert_eq!(bed.letters().await, []);
+}
+
+#[tokio::test]
+async fn a_refusal_of_an_old_message_keeps_a_letter() {
+    let bed = PUSH
+        .bed(|route| {
+            delivers_for(Some(2 * HOUR))(route);
+            one_slot(route);
+        })
+        .await;
+    let held = bed.hold(PUSH.sends("other")).await;
+    bed.ask(published(HOUR)).await.is_pause(429, "full");
+    unfinished(&bed.letters().await, false);
+    bed.go(held).await.is(200);
+}
+
+#[tokio::test]
+async fn a_failure_of_work_whose_record_is_old_keeps_a_letter() {
+    for (age, letters) in [(HOUR / 2, 0), (HOUR, 1)] {
+        let born = SystemClock::new().wall().0 - u64::try_from(age.as_micros()).unwrap();
+        let bed = Aging::at(semel::clock::Time(born), |settings| {
+            let route = &mut settings.routes[0];
+            TASK.declares(route);
+            delivers_for(Some(2 * HOUR))(route);
+            route.in_doubt = InDoubt::Retry;
+        })
+        .await;
+        bed.handler.says(500);
+        bed.ask(TASK.sends("n")).await.is(500);
+        assert_eq!(bed.letters().await.len(), letters, "{age:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_api_client_and_a_route_without_records_keep_none() {
+    let old = |route: &mut Route| {
+        terms_of(route, |terms| {
+            terms.delivers_for = Some(Duration::ZERO);
+            terms.sender_attempts.most = Some(1);
+        });
+    };
+    let api = Bed::route(old).await;
+    api.handler.says(500);
+    api.api("n").await.is(500);
+    let stateless = PUSH
+        .bed(|route| {
+            old(route);
+            route.record = RecordKeeping::None;
+        })
+        .await;
+    stateless.handler.says(500);
+    stateless.ask(published(2 * HOUR)).await.is(500);
+    for bed in [api, stateless] {
+        assert_eq!((bed.runs(), bed.store.letter_calls()), (1, 0));
+        assert_eq!(bed.letters().await, []);
+    }
+}
