@@ -9,6 +9,7 @@ mod route_values;
 mod urls;
 mod section;
 mod terms;
+mod sources;
 mod secrets;
 mod verify_values;
 mod verify;
@@ -29,6 +30,7 @@ pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment, check_
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_new_text, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
+pub(crate) use terms::{default_horizon, is_named_by_task, longest_horizon, needs_memory};
 pub(crate) use values::{read_duration, written};
 
 use crate::landing_url::LandingUrl;

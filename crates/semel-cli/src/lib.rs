@@ -6,6 +6,7 @@ mod out;
 mod store_url;
 mod open_store;
 mod landing_url;
+mod proved_landing;
 mod open_landings;
 mod late_store;
 mod admin;

@@ -4,39 +4,92 @@ use crate::admin::is_unavailable;
 use crate::config::Config;
 use crate::landing_url::LandingUrl;
 use crate::out;
+use crate::promise::StoreFacts;
+use crate::proved_landing::{Proof, ProvedSink};
 use anyhow::Context;
 use semel::Error;
 use semel_gate::Landings;
 use semel_gate::settings::{Lands, Route};
 use semel_landing::{FileSettings, FileSink, Landing};
 use semel_postgres::{PostgresSettings, TableSettings, TableSink};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Opens what the routes name; routes that name the same share it. A database that cannot be reached is waited for:
-/// until then senders hear 503.
+/// The places where deliveries land, and what is known of the servers of those that are tables.
+#[derive(Debug)]
+pub(crate) struct OpenedLandings {
+    pub(crate) landings: Landings,
+    /// The proofs of tables, by the names of their routes.
+    proofs: BTreeMap<String, Proof>,
+}
+
+/// One place, which routes share that name it.
+#[derive(Clone)]
+struct Place {
+    landing: Landing,
+    proof: Option<Proof>,
+}
+
+/// Opens the places that the routes name; routes that name the same one share it. A database that cannot be reached is
+/// waited for: until then senders receive 503.
 ///
 /// # Errors
-/// When waiting is of no use, or nobody wants to wait; the message has no password.
-pub(crate) async fn open(config: &Config, fail_fast: bool) -> anyhow::Result<Landings> {
-    let mut landings = Landings::new();
-    let mut opened: HashMap<(LandingUrl, bool), Landing> = HashMap::new();
+/// An error that waiting does not cure, or any where waiting is not wanted; the message has no password.
+pub(crate) async fn open(config: &Config, fail_fast: bool) -> anyhow::Result<OpenedLandings> {
+    let (mut landings, mut proofs) = (Landings::new(), BTreeMap::new());
+    let mut opened: HashMap<(LandingUrl, bool), Place> = HashMap::new();
     for route in &config.settings.routes {
         let Some(url) = config.landings.get(&route.name) else {
             continue;
         };
         let shared = (url.clone(), lands_answers(route));
-        let landing = match opened.get(&shared) {
-            Some(landing) => landing.clone(),
+        let place = match opened.get(&shared) {
+            Some(place) => place.clone(),
             None => {
-                let landing = open_one(url, shared.1, fail_fast).await;
-                landing.with_context(|| format!("route {}: land", route.name))?
+                let place = open_one(url, shared.1, fail_fast).await;
+                place.with_context(|| format!("route {}: land", route.name))?
             }
         };
-        opened.insert(shared, landing.clone());
-        landings.insert(route.name.clone(), landing);
+        opened.insert(shared, place.clone());
+        landings.insert(route.name.clone(), place.landing);
+        if let Some(proof) = place.proof {
+            if route.promise.is_some() {
+                proof.demand();
+            }
+            proofs.insert(route.name.clone(), proof);
+        }
     }
-    Ok(landings)
+    Ok(OpenedLandings { landings, proofs })
+}
+
+// === impl OpenedLandings ===
+
+impl OpenedLandings {
+    /// Adds what was read of the servers so far.
+    pub(crate) fn add_to(&self, facts: &mut StoreFacts) {
+        for (route, proof) in &self.proofs {
+            if let Some(settings) = proof.read() {
+                facts.landed(route, settings);
+            }
+        }
+    }
+
+    /// Waits until every server was read that a promise was demanded of.
+    pub(crate) async fn read(&self) {
+        for proof in self.proofs.values() {
+            proof.until_read().await;
+        }
+    }
+
+    /// Returns whether every server was read that a promise was demanded of.
+    pub(crate) fn is_read(&self) -> bool {
+        self.proofs.values().all(Proof::is_read)
+    }
+
+    /// Lets rows land: what was demanded is proved.
+    pub(crate) fn prove(&self) {
+        self.proofs.values().for_each(Proof::prove);
+    }
 }
 
 fn lands_answers(route: &Route) -> bool {
@@ -44,7 +97,7 @@ fn lands_answers(route: &Route) -> bool {
     rule.is_some_and(|rule| rule.lands == Lands::Answer)
 }
 
-async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::Result<Landing> {
+async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::Result<Place> {
     match url {
         LandingUrl::Files(path) => {
             let sink = FileSink::open(FileSettings::new(path));
@@ -55,14 +108,18 @@ async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::R
                 )
             })?;
             tracing::info!(directory = %path.display(), "landing");
-            Ok(Landing::begin(sink))
+            Ok(Place {
+                landing: Landing::begin(sink),
+                proof: None,
+            })
         }
         LandingUrl::Table(database, table) => {
-            let mut sink = TableSink::new(TableSettings {
+            let sink = TableSink::new(TableSettings {
                 database: PostgresSettings::new(database),
                 table: table.clone(),
                 answers,
             })?;
+            let (mut sink, proof) = ProvedSink::of(sink);
             match sink.check().await {
                 Ok(says) => tracing::info!(%table, says, "landing"),
                 Err(error) => {
@@ -71,10 +128,13 @@ async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::R
                         return Err(error);
                     }
                     let why = out::told(&error);
-                    tracing::warn!(%table, why, "waiting for the landing: senders hear 503; --fail-fast would exit instead");
+                    tracing::warn!(%table, why, "waiting for the landing: senders receive 503; --fail-fast would exit instead");
                 }
             }
-            Ok(Landing::begin(sink))
+            Ok(Place {
+                landing: Landing::begin(sink),
+                proof: Some(proof),
+            })
         }
     }
 }

@@ -4,11 +4,12 @@
 mod store;
 mod disk;
 mod table;
+mod span;
 mod line;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use disk::Disk;
 pub(crate) use line::{crash_line, line, lines};
-pub(crate) use store::{Declared, Failover, StoreFacts};
-pub(crate) use table::{Shown, demanded, shown};
+pub(crate) use store::{Declared, Failover, Store, StoreFacts};
+pub(crate) use table::{Shown, assumed, demanded, shown};

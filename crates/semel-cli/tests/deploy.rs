@@ -109,7 +109,7 @@ fn a_service_that_is_stopped_between_requests_does_no_long_work() {
     let yaml = SERVICE.yaml().replacen("    spec:", annotation, 1);
     check(&always, &yaml)
         .good()
-        .has("a run may go on without its sender");
+        .has("a run may continue without its sender");
     check(CONFIG, &yaml)
         .good()
         .has("with cpu = \"always\" a run may outlast its sender");

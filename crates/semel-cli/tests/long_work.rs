@@ -66,7 +66,7 @@ impl Scene {
         let heard = send(self.gates[0].port, attempt(1));
         wait_for("the effect", || self.counter.count(WORK) > 0);
         assert_eq!(heard.join().unwrap().unwrap().status, 409);
-        assert_eq!(self.letters(0), [json!(["running", "running"])]);
+        assert_eq!(self.letters(0), [json!(["unfinished", "running"])]);
     }
 
     /// Why each open letter was kept, and how its work stands, as this gate lists them.
@@ -103,7 +103,7 @@ fn killed(store: &str, gates: usize) {
     if other == 0 {
         scene.gates[0].again();
     }
-    assert_eq!(scene.letters(other), [json!(["running", "running"])]);
+    assert_eq!(scene.letters(other), [json!(["unfinished", "running"])]);
     scene.counter.let_go();
     // Until its lease has lapsed it may be running, for all that others know.
     let mut said = Value::Null;
@@ -141,7 +141,7 @@ fn under_park_a_gate_that_is_killed_leaves_it_to_a_person() {
         let answer = attempt(2).send_blocking(port).unwrap();
         answer.status == 200
     });
-    assert_eq!(scene.letters(1), [json!(["running", "parked"])]);
+    assert_eq!(scene.letters(1), [json!(["unfinished", "parked"])]);
     assert_eq!(scene.counter.count(WORK), 1);
 }
 
@@ -174,7 +174,7 @@ fn a_gate_whose_grace_ends_first_leaves_it_in_doubt_with_its_letter() {
         let answer = attempt(3).send_blocking(port).unwrap();
         answer.status == 200
     });
-    assert_eq!(scene.letters(1), [json!(["running", "parked"])]);
+    assert_eq!(scene.letters(1), [json!(["unfinished", "parked"])]);
     assert_eq!(scene.counter.count(WORK), 1);
 }
 

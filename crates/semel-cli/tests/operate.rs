@@ -169,7 +169,8 @@ async fn a_letter_is_shown_redriven_and_discarded() {
     said.stdout.has(&format!("{letter}  parked  "));
     assert!(said.stdout.ends_with(&format!("  {bad}\n")), "{said:?}");
     let said = done(&bed, &format!("letters show {}", &letter[..8])).await;
-    said.stdout.has("route       work\n");
+    said.stdout.has("needs operator  true\n");
+    said.stdout.has("route           work\n");
     assert!(said.stdout.ends_with("\n\n{\"order\": 7}\n"), "{said:?}");
 
     bed.handler.says(503);

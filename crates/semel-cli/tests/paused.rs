@@ -39,7 +39,8 @@ fn story(store: &str, retention: &str) -> Story {
     let counter = Counter::start(Duration::ZERO);
     let rest = format!(
         "namespace = \"{}\"\n[[route]]\nname = \"charge\"\npath = \"/charge\"\nsource = \"pubsub\"\nin_doubt = \"park\"\n\
-         lease = \"1s\"\nretention = \"{retention}\"\nhorizon = \"{retention}\"\ndeadline = \"60s\"\nwait = \"10s\"",
+         lease = \"1s\"\nretention = \"{retention}\"\nhorizon = \"{retention}\"\ndeadline = \"60s\"\nwait = \"10s\"\n\
+         sender_attempts = \"unlimited\"",
         counter.port
     );
     let [one, other] = [(); 2].map(|()| Gate::start(store, counter.port, &rest));

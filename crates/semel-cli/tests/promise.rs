@@ -2,9 +2,11 @@
 
 use crate::support::counter::Counter;
 use crate::support::gate::{Gate, GateFile};
-use crate::support::said::{Said, Says};
+use crate::support::said::{Said, Says, command};
+use crate::support::wait_for;
+use semel_rig::http::Request;
 use std::time::Duration;
-use testbed::Program;
+use testbed::{Postgres, Program};
 
 /// A route of Pub/Sub with more settings.
 fn route(settings: &str) -> String {
@@ -42,7 +44,7 @@ fn a_postgres_proves_what_its_settings_allow() {
 
 #[test]
 fn a_setting_of_the_server_that_loses_commits_is_found_at_start() {
-    let mut postgres = testbed::Postgres::start().unwrap();
+    let mut postgres = Postgres::start().unwrap();
     let url = postgres.create_database("shop").unwrap();
     let rest = format!("failover = \"none\"\n{}", route(EXACTLY));
     started(&url, &rest).has("proved: exactly-once");
@@ -71,7 +73,7 @@ fn a_setting_of_the_server_that_loses_commits_is_found_at_start() {
 
 #[test]
 fn a_store_that_comes_late_is_proved_when_it_comes() {
-    let mut postgres = testbed::Postgres::start().unwrap();
+    let mut postgres = Postgres::start().unwrap();
     let url = postgres.create_database("shop").unwrap();
     postgres.stop().unwrap();
     let file = GateFile::write(&url, 9, &route(EXACTLY));
@@ -106,4 +108,104 @@ fn a_redis_proves_what_its_settings_allow() {
     let log = started(&redis.url(), &format!("failover = \"none\"\n{}", route("")));
     log.has("no promise: appendfsync is everysec");
     log.lacks("proved:");
+}
+
+// === Where rows land ===
+
+/// No store, and no handler: rows are all there is.
+const NO_STORE: &str = "redis://127.0.0.1:1";
+
+/// A server with the tables for rows; its URL, and the configuration of a gate whose rows land there.
+fn landing(postgres: &Postgres) -> (String, String) {
+    let url = postgres.create_database("shop").unwrap();
+    let tables = command("warehouse sql --dialect postgres --part ddl").output();
+    let tables = String::from_utf8(tables.unwrap().stdout).unwrap();
+    testbed::query(&url, &tables).unwrap();
+    let land = url.replacen("/shop", "/shop/landing", 1);
+    let demand = format!(
+        "record = \"none\"\ndead_letter_topic = true\npromise = \"at-least-once\"\nland = \"{land}\""
+    );
+    (url, format!("failover = \"none\"\n{}", route(&demand)))
+}
+
+#[test]
+fn rows_that_the_server_of_a_landing_may_lose_leave_no_promise() {
+    let mut postgres = Postgres::start().unwrap();
+    let (url, rest) = landing(&postgres);
+    started(NO_STORE, &rest).has("proved: at-least-once");
+    let relax = "ALTER DATABASE shop SET synchronous_commit = off";
+    testbed::query(&url, relax).unwrap();
+    refused(NO_STORE, &rest)
+        .stderr
+        .has("in the PostgreSQL server that `land` names: set it to on");
+    testbed::query(&url, "ALTER DATABASE shop RESET synchronous_commit").unwrap();
+    postgres.stop().unwrap();
+    let mut postgres = Postgres::start_with(&[("fsync", "off")]).unwrap();
+    let (_, rest) = landing(&postgres);
+    refused(NO_STORE, &rest)
+        .stderr
+        .has("fsync is off in the PostgreSQL server that `land` names");
+    postgres.stop().unwrap();
+}
+
+/// A gate that was started while the server of its landing was stopped, and refuses what is delivered.
+fn waiting(rest: &str) -> (Program, GateFile) {
+    let file = GateFile::write(NO_STORE, 9, rest);
+    let mut program = Program::start(&mut file.command()).unwrap();
+    program
+        .wait_until(|it| it.log().contains("waiting for the landing"))
+        .unwrap();
+    wait_for("it listens", || deliver(&file).is_some());
+    assert_eq!(deliver(&file), Some(503));
+    (program, file)
+}
+
+/// The status that a message receives; none when no gate listens.
+fn deliver(file: &GateFile) -> Option<u16> {
+    let message = Request::post("/orders", "{}")
+        .header(
+            "x-goog-pubsub-subscription-name",
+            "projects/p/subscriptions/s",
+        )
+        .header("x-goog-pubsub-message-id", "1");
+    Some(message.send_blocking(file.port).ok()?.status)
+}
+
+#[test]
+fn a_landing_that_comes_late_lands_nothing_before_it_is_proved() {
+    let mut postgres = Postgres::start_with(&[("fsync", "off")]).unwrap();
+    let (url, rest) = landing(&postgres);
+    postgres.stop().unwrap();
+    let (mut program, file) = waiting(&rest);
+    postgres.restart().unwrap();
+    wait_for("the end", || {
+        let status = deliver(&file);
+        assert!([Some(503), None].contains(&status), "{status:?}");
+        status.is_none()
+    });
+    assert_eq!(program.ended().unwrap().code(), Some(64));
+    program
+        .log()
+        .has("promise = \"at-least-once\" is not proved");
+    let rows = testbed::query(&url, "SELECT count(*) FROM landing").unwrap();
+    assert_eq!(rows.trim(), "0");
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn a_landing_that_comes_late_lands_once_it_is_proved() {
+    let mut postgres = Postgres::start().unwrap();
+    let (url, rest) = landing(&postgres);
+    postgres.stop().unwrap();
+    let (mut program, file) = waiting(&rest);
+    program.log().lacks("proved: at-least-once");
+    postgres.restart().unwrap();
+    wait_for("it lands", || {
+        deliver(&file).is_some_and(|status| status < 300)
+    });
+    program.log().has("proved: at-least-once");
+    assert_eq!(program.stop().unwrap().code(), Some(0));
+    let rows = testbed::query(&url, "SELECT count(*) FROM landing").unwrap();
+    assert_ne!(rows.trim(), "0");
+    postgres.stop().unwrap();
 }

@@ -4,7 +4,7 @@ use crate::admin::is_unavailable;
 use crate::args::RunArgs;
 use crate::config::{self, Broken, Config, Finding, Verdict};
 use crate::late_store::LateStore;
-use crate::open_landings;
+use crate::open_landings::{self, OpenedLandings};
 use crate::open_store::{self, Opened, Schema};
 use crate::promise::{self, StoreFacts};
 use crate::telemetry::Telemetry;
@@ -25,6 +25,12 @@ struct Listening {
     deliveries: SocketAddr,
     admin: SocketAddr,
     routes: String,
+}
+
+/// The promises of the routes, and the places whose servers they depend on besides the store's.
+struct Proofs {
+    config: Config,
+    landings: OpenedLandings,
 }
 
 /// Something was left that a restart cannot find out by itself (EX_TEMPFAIL).
@@ -55,23 +61,34 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     file_limit::fit(&mut config.settings);
     let stopped = stopped()?;
     let landings = open_landings::open(&config, args.fail_fast).await?;
+    let settings = config.settings.clone();
     let left = match open(&config).await {
-        Ok((Opened { store, says, .. }, promises)) => {
-            let bound = Server::bind_landing(config.settings, store, &landings).await?;
-            bound.promise_lines().prove(promises);
+        Ok((Opened { store, says, .. }, facts)) => {
+            let proofs = Proofs::of(config, landings);
+            let proved = proofs.judge(facts.clone())?;
+            let bound = Server::bind_landing(settings, store, &proofs.landings.landings).await?;
             bound.shows_lines_dropped(log.dropped());
             tell_ready(&Listening::of(&bound)?, &says);
-            bound.serve(stopped).await
+            let lines = bound.promise_lines();
+            if proofs.landings.is_read() {
+                proofs.hold(&lines, proved);
+                bound.serve(stopped).await
+            } else {
+                let proving = async move { proofs.prove(proved, facts, &lines).await };
+                let proving = tokio::spawn(proving);
+                serve_late(bound, proving, stopped).await?
+            }
         }
         Err(error) if is_unavailable(&error) && !args.fail_fast => {
             let late = Arc::new(LateStore::of(&config.store));
-            let settings = config.settings.clone();
-            let bound = Server::bind_landing(settings, Arc::clone(&late) as _, &landings).await?;
+            let store = Arc::clone(&late) as _;
+            let bound = Server::bind_landing(settings, store, &landings.landings).await?;
             bound.shows_lines_dropped(log.dropped());
             let listening = Listening::of(&bound)?;
             tell_waiting(&error, OPEN_PAUSE_MIN);
             let lines = bound.promise_lines();
-            let opening = tokio::spawn(open_late(config, late, listening, lines));
+            let proofs = Proofs::of(config, landings);
+            let opening = tokio::spawn(open_late(proofs, late, listening, lines));
             serve_late(bound, opening, stopped).await?
         }
         Err(error) => return Err(error),
@@ -84,8 +101,8 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// Opens the store, and proves on it what the routes promise.
-async fn open(config: &Config) -> anyhow::Result<(Opened, BTreeMap<String, PromiseLine>)> {
+/// Opens the store, with what was read of its server.
+async fn open(config: &Config) -> anyhow::Result<(Opened, StoreFacts)> {
     let opened = if config.keeps_records() {
         open_store::open(&config.store, config.options, Schema::BroughtUpToDate).await?
     } else {
@@ -95,15 +112,7 @@ async fn open(config: &Config) -> anyhow::Result<(Opened, BTreeMap<String, Promi
     if let Some(server) = opened.server.clone() {
         facts = facts.read(server);
     }
-    let findings = config::check_promises(config, &facts);
-    if let Some(broken) = Broken::among(&findings) {
-        return Err(broken.into());
-    }
-    warn(&findings);
-    for finding in findings.iter().filter(|f| f.route.is_some()) {
-        tracing::info!(route = finding.route, "{finding}");
-    }
-    Ok((opened, promise::lines(&config.settings.routes, &facts)))
+    Ok((opened, facts))
 }
 
 fn warn(findings: &[Finding]) {
@@ -112,8 +121,8 @@ fn warn(findings: &[Finding]) {
     }
 }
 
-/// Serves while the store is being opened, and after that; ends with an error when it turns out that waiting is of no
-/// use.
+/// Serves while the store is being opened or a landing read, and after that; ends with an error when it turns out that waiting
+/// is of no use.
 async fn serve_late(
     bound: Server,
     opening: JoinHandle<anyhow::Result<()>>,
@@ -138,7 +147,7 @@ async fn serve_late(
 
 /// Opens the store as soon as it is there.
 async fn open_late(
-    config: Config,
+    proofs: Proofs,
     late: Arc<LateStore>,
     listening: Listening,
     lines: PromiseLines,
@@ -147,12 +156,12 @@ async fn open_late(
     loop {
         tokio::time::sleep(pause).await;
         pause = OPEN_PAUSE_MAX.min(pause * 2);
-        match open(&config).await {
-            Ok((Opened { store, says, .. }, promises)) => {
+        match open(&proofs.config).await {
+            Ok((Opened { store, says, .. }, facts)) => {
+                let proved = proofs.judge(facts.clone())?;
                 late.is(store);
-                lines.prove(promises);
                 tell_ready(&listening, &says);
-                return Ok(());
+                return proofs.prove(proved, facts, &lines).await;
             }
             Err(error) if is_unavailable(&error) => tell_waiting(&error, pause),
             Err(error) => return Err(error),
@@ -177,6 +186,56 @@ fn tell_ready(listening: &Listening, store: &str) {
         version = crate::VERSION,
         "ready"
     );
+}
+
+// === impl Proofs ===
+
+impl Proofs {
+    const fn of(config: Config, landings: OpenedLandings) -> Self {
+        Self { config, landings }
+    }
+
+    /// Judges what the routes promise by what was read so far.
+    ///
+    /// # Errors
+    /// A demanded promise that does not hold.
+    fn judge(&self, mut facts: StoreFacts) -> anyhow::Result<BTreeMap<String, PromiseLine>> {
+        self.landings.add_to(&mut facts);
+        let findings = config::check_promises(&self.config, &facts);
+        if let Some(broken) = Broken::among(&findings) {
+            return Err(broken.into());
+        }
+        warn(&findings);
+        for finding in findings.iter().filter(|f| f.route.is_some()) {
+            tracing::info!(route = finding.route, "{finding}");
+        }
+        Ok(promise::lines(&self.config.settings.routes, &facts))
+    }
+
+    /// Holds what is proved so far; judges again first, where the server of a landing that a promise depends on was not read.
+    /// Until then no row lands there.
+    ///
+    /// # Errors
+    /// A demanded promise that does not hold.
+    async fn prove(
+        &self,
+        mut proved: BTreeMap<String, PromiseLine>,
+        facts: StoreFacts,
+        lines: &PromiseLines,
+    ) -> anyhow::Result<()> {
+        if !self.landings.is_read() {
+            self.landings.read().await;
+            proved = self.judge(facts)?;
+        }
+        self.hold(lines, proved);
+        Ok(())
+    }
+
+    /// Shows what is proved, and lets rows land.
+    fn hold(&self, lines: &PromiseLines, proved: BTreeMap<String, PromiseLine>) {
+        lines.prove(proved);
+        self.landings.prove();
+    }
 }
 
 // === impl Listening ===

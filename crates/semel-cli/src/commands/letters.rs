@@ -8,20 +8,22 @@ use semel::store::Cursor;
 use semel_gate::operate::Operator;
 use serde_json::Value;
 
-const LISTED: [Column; 7] = [
+const LISTED: [Column; 8] = [
     ("ID", "id"),
     ("REASON", "reason"),
     ("RECORD", "record"),
+    ("NEEDS OPERATOR", "for_operator"),
     ("ROUTE", "route"),
     ("CREATED AT", "created_at"),
     ("BYTES", "bytes"),
     ("KEY", "key"),
 ];
 
-const SHOWN: [Column; 13] = [
+const SHOWN: [Column; 14] = [
     ("id", "/id"),
     ("reason", "/reason"),
     ("record", "/record"),
+    ("needs operator", "/for_operator"),
     ("redriven", "/redriven"),
     ("why", "/why"),
     ("key", "/key"),

@@ -63,6 +63,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
         proxies(config),
         certificate(config),
         renaming(),
+        unreached(config),
     ]
     .into_iter()
     .flatten()
@@ -200,6 +201,14 @@ fn surrounded(config: &Config) -> Vec<Finding> {
 fn renaming() -> Option<Finding> {
     let says = "a route's name and the namespace enter every key: renaming one forgets its keys";
     Some(Finding::gate(Verdict::Note, says))
+}
+
+/// The assumption below every promise.
+fn unreached(config: &Config) -> Option<Finding> {
+    let says = "no promise covers work none of whose attempts reached a gate whose store answered";
+    config
+        .keeps_records()
+        .then(|| Finding::gate(Verdict::Note, says))
 }
 
 fn trust(config: &Config) -> Option<Finding> {

@@ -1,11 +1,12 @@
-//! What the table of fields tells people: `semel init`'s file and `docs/config.md`.
+//! Text for people that is made of the tables: `semel init`'s file, `docs/config.md`, and the table of sources in
+//! `docs/promises.md`.
 
 use super::fields::{Fallback, Field, Level};
 use super::terms::{RouteTerms, defaults, terms};
 use super::values::written;
 use crate::args::RunArgs;
 use clap::Args;
-use semel_gate::settings::{Source, Terms, Webhook};
+use semel_gate::settings::{Promise, Redelivery, Source, Terms, Webhook};
 use std::time::Duration;
 
 /// The text of `docs/config.md`, with a word in braces for each table.
@@ -75,16 +76,24 @@ fn source_row(source: Source) -> String {
         lease: Duration::from_secs(30),
         ..RouteTerms::default()
     };
+    let demands = RouteTerms {
+        promise: Some(Promise::AtMostOnce),
+        ..nothing.clone()
+    };
+    let demanded = terms(source, &demands).retention;
     let terms = terms(source, &nothing);
     let some = |duration: Option<Duration>| duration.map_or_else(|| "–".into(), written);
     format!(
-        "| `{source}` | `{}` | {} | {} | {} | {} | {} | {} |\n",
+        "| `{source}` | `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
         defaults(source).key,
         some(terms.deadline),
         attempts(source, &terms),
         written(terms.timeout),
         written(terms.retention),
+        some(terms.horizon.map(|_| demanded)),
         some(terms.horizon),
+        some(terms.delivers_for),
+        some(terms.gap),
         written(terms.wait),
     )
 }
@@ -92,6 +101,7 @@ fn source_row(source: Source) -> String {
 fn attempts(source: Source, terms: &Terms) -> String {
     match terms.sender_attempts.most {
         _ if !source.is_broker() => "–".into(),
+        None if terms.redelivery(source) == Redelivery::Uncounted => "its schedule".into(),
         None => "unlimited".into(),
         Some(most) => most.to_string(),
     }
@@ -111,6 +121,27 @@ fn flags() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::sources::markdown;
+
+    /// The head of the table of sources, which ends at the next empty line.
+    const HEAD: &str = "| source | kind | attempts | span | gap | unfinished work becomes a letter |\n|---|---|---|---|---|---|\n";
+
+    #[test]
+    fn the_table_of_sources_is_the_one_made_here() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/promises.md");
+        let kept = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = kept.split_once(HEAD).expect("the table's head");
+        let end = rest.find("\n\n").map(|at| at + 1).expect("the table's end");
+        let made = format!("{before}{}{}{}", HEAD, markdown(), &rest[end..]);
+        if std::env::var_os("SEMEL_UPDATE_DOCS").is_some() {
+            std::fs::write(path, &made).unwrap();
+        }
+        let kept = std::fs::read_to_string(path).unwrap();
+        assert!(
+            kept == made,
+            "docs/promises.md is out of date: run SEMEL_UPDATE_DOCS=1 cargo test -p semel-cli"
+        );
+    }
 
     #[test]
     fn the_page_of_the_repository_is_the_one_made_here() {

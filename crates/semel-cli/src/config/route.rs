@@ -146,7 +146,10 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
         probe: probe(section, in_doubt, completes),
         completes,
         downstream: downstream(section),
-        promise: section.take("promise", route_values::promise),
+        promise: own.promise,
+        task_names_unique: section
+            .take("task_names", route_values::task_names)
+            .is_some(),
         final_statuses,
         undone_statuses,
         max_attempts: section.value("max_attempts", small_count),
@@ -291,6 +294,8 @@ fn own_terms(
         retention: section.take("retention", duration),
         horizon: section.take("horizon", duration),
         max_backoff: section.take("max_backoff", duration),
+        never_seeks: section.take("seek", route_values::never_seeks).is_some(),
+        promise: section.take("promise", route_values::promise),
         wait: section.take("wait", duration),
         sender_attempts: section.take("sender_attempts", route_values::sender_attempts),
         max_in_doubt: section.take("max_in_doubt", small_count),
@@ -312,13 +317,19 @@ fn own_terms(
         );
         section.wrong("timeout", says);
     }
-    if let (Senders::Named(sources), Some(_)) = (senders, own.max_backoff) {
-        let says = "`max_backoff` belongs to a Cloud Tasks queue: write `horizon` here";
-        let elsewhere = !sources.contains(&Source::CloudTasks);
-        section.refuse_if(elsewhere, "max_backoff", says);
-        let says = "`horizon` follows from `max_backoff`: write one of the two";
-        let both = *sources == [Source::CloudTasks] && own.horizon.is_some();
-        section.refuse_if(both, "horizon", says);
+    for (field, source, is_about) in [
+        ("max_backoff", Source::CloudTasks, "a Cloud Tasks queue"),
+        (
+            "task_names",
+            Source::CloudTasks,
+            "tasks of Cloud Tasks, and their names",
+        ),
+        ("seek", Source::PubSub, "a Pub/Sub subscription"),
+    ] {
+        let elsewhere = matches!(senders, Senders::Named(sources) if !sources.contains(&source));
+        let says =
+            format!("`{field}` is about {is_about}, and this route takes none: leave it out");
+        section.refuse_if(elsewhere && section.given(field), field, says);
     }
     own
 }

@@ -275,6 +275,16 @@ pub(crate) fn downstream(value: &Value) -> Read<()> {
     word(value, &[("deduplicates", ())])
 }
 
+/// Declares that the subscription is never sought back.
+pub(crate) fn never_seeks(value: &Value) -> Read<()> {
+    word(value, &[("never", ())])
+}
+
+/// Declares that callers which name their tasks use no name again.
+pub(crate) fn task_names(value: &Value) -> Read<()> {
+    word(value, &[("never reused", ())])
+}
+
 pub(crate) fn downstream_keys(value: &Value) -> Read<DownstreamKeys> {
     word(
         value,
@@ -303,7 +313,7 @@ pub(crate) fn on_exhausted(value: &Value) -> Read<OnExhausted> {
     )
 }
 
-/// How often a sender delivers; `None` as long as its horizon lasts.
+/// Number of times that a sender delivers; `None`: no limit.
 pub(crate) fn sender_attempts(value: &Value) -> Read<Option<u32>> {
     if let Node::Text(_) = &value.node {
         return word(value, &[("unlimited", None)]);
@@ -322,7 +332,7 @@ pub(crate) const fn attempts_of(source: Source) -> &'static str {
             "the subscription's max_delivery_attempts, or \"unlimited\" when it has no dead-letter policy"
         }
         Source::Api | Source::CloudEvents | Source::Webhook(_) => {
-            "a number, or \"unlimited\" when it delivers as long as its horizon lasts"
+            "a number, or \"unlimited\" when only a time limits it"
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Terms: what depends on who delivers, with the defaults of each source.
 
 use semel::key::{KeyRule, Part};
-use semel_gate::settings::{DEADLINE_MARGIN, SenderAttempts, Source, Terms, Webhook};
+use semel::work::DOUBT_AGE_MIN;
+use semel_gate::settings::{DEADLINE_MARGIN, Promise, SenderAttempts, Source, Terms, Webhook};
 use std::time::Duration;
 
 /// What a route says itself; it holds for every source of the route.
@@ -14,8 +15,12 @@ pub(crate) struct RouteTerms {
     pub(crate) retention: Option<Duration>,
     pub(crate) horizon: Option<Duration>,
     pub(crate) max_backoff: Option<Duration>,
+    /// Declares that the subscription is never sought back.
+    pub(crate) never_seeks: bool,
+    /// The promise that the route demands.
+    pub(crate) promise: Option<Promise>,
     pub(crate) wait: Option<Duration>,
-    /// How often the sender delivers; `Some(None)` as long as its horizon lasts.
+    /// Number of times that the sender delivers; `Some(None)`: no limit.
     pub(crate) sender_attempts: Option<Option<u32>>,
     pub(crate) max_in_doubt: Option<u32>,
     pub(crate) park_after: Option<Duration>,
@@ -33,9 +38,8 @@ pub(crate) struct SourceDefaults {
     pub(crate) key: &'static str,
     pub(crate) deadline: Option<Duration>,
     pub(crate) retention: Duration,
-    pub(crate) horizon: Option<Duration>,
     pub(crate) wait: Duration,
-    /// How often it delivers by default; without it, as long as its horizon lasts.
+    /// Number of times that it delivers by default; `None`: no limit.
     pub(crate) attempts: Option<u32>,
 }
 
@@ -65,10 +69,29 @@ pub(crate) const LAND_MARGIN: Duration = seconds(5);
 /// A Cloud Tasks queue's own default.
 const MAX_BACKOFF_DEFAULT: Duration = Duration::from_secs(3600);
 
-const DAY: Duration = seconds(24 * 3600);
+/// The longest pause between two deliveries of Pub/Sub, and of Eventarc, which delivers through it.
+const MAX_BACKOFF_PUBSUB: Duration = seconds(600);
+
+/// Cloud Tasks deletes a task after this time, whatever became of it.
+const TASK_RETENTION: Duration = days(31);
+
+/// The longest retention of a Pub/Sub topic or subscription: a seek delivers all of it again.
+const PUBSUB_RETENTION_MAX: Duration = days(31);
+
+/// Shopify's documented schedule: eight retries.
+const SHOPIFY_SCHEDULE: Duration = seconds(4 * 3600);
+
+/// The default retention of a Pub/Sub subscription.
+const PUBSUB_RETENTION: Duration = days(7);
+
+const DAY: Duration = days(1);
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+const fn days(days: u64) -> Duration {
+    seconds(days * 24 * 3600)
 }
 
 /// The terms for deliveries of this source.
@@ -77,24 +100,35 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
     let deadline = own.deadline.or(defaults.deadline);
     let latest = deadline.map(|deadline| deadline.saturating_sub(DEADLINE_MARGIN));
     let default_key = || defaults.key.parse().expect("the presets are well formed");
+    let attempts = SenderAttempts {
+        most: own.sender_attempts.unwrap_or(defaults.attempts),
+        declared: own.sender_attempts.is_some(),
+    };
+    let horizon = own
+        .horizon
+        .or_else(|| horizon(source, attempts, own.never_seeks));
+    let delivers_for = delivers_for(source, attempts, own.horizon);
     let mut terms = Terms {
         key: own.key.clone().unwrap_or_else(default_key),
         lease: own.lease,
         timeout: own.timeout.or(latest).unwrap_or(TIMEOUT_API),
         deadline,
-        sender_attempts: SenderAttempts {
-            most: own.sender_attempts.unwrap_or(defaults.attempts),
-            declared: own.sender_attempts.is_some(),
-        },
-        retention: own.retention.unwrap_or(defaults.retention),
-        horizon: horizon(source, own, deadline),
+        sender_attempts: attempts,
+        retention: own.retention.unwrap_or_else(|| {
+            let demanded = horizon.filter(|_| own.promise.is_some_and(needs_memory));
+            demanded.unwrap_or(defaults.retention)
+        }),
+        horizon,
+        delivers_for,
+        gap: gap(source, deadline, own.max_backoff),
         wait: latest.map_or(defaults.wait, |latest| defaults.wait.min(latest)),
         max_in_doubt: own.max_in_doubt.unwrap_or(if source.is_broker() {
             MAX_IN_DOUBT_BROKER
         } else {
             0
         }),
-        park_after: own.park_after.or_else(|| park_after(source, own)),
+        doubt_age: DOUBT_AGE_MIN,
+        park_after: own.park_after.or_else(|| park_after(source, delivers_for)),
     };
     if own.timeout.is_none() && source.is_broker() && !own.stateless {
         terms.timeout = default_timeout(source, &terms, own.freezes);
@@ -141,35 +175,106 @@ pub(crate) fn bound(source: Source, terms: &Terms, freezes: bool) -> Option<Boun
 
 /// Whether a message that is given up arrives once more under another key: Pub/Sub's dead-letter topic gives it a new id.
 pub(crate) fn is_renamed(source: Source, terms: &Terms) -> bool {
-    let by_id = |part: &Part| matches!(part, Part::Named(name) if name == "message-id");
-    source == Source::PubSub
-        && terms.sender_attempts.most.is_some()
-        && terms.key.parts().iter().any(by_id)
+    source == Source::PubSub && terms.sender_attempts.most.is_some() && has_message_id(terms)
 }
 
-/// How long the sender may deliver again. Each attempt of a task renews retention, so for Cloud
-/// Tasks only the longest pause between two attempts counts.
-fn horizon(source: Source, own: &RouteTerms, deadline: Option<Duration>) -> Option<Duration> {
-    match source {
-        Source::Api | Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
-            own.horizon.or(defaults(source).horizon)
-        }
-        Source::CloudTasks => {
-            let by_backoff = |pause: Duration| pause.saturating_add(deadline.unwrap_or_default());
-            let explicit = own.max_backoff.map(by_backoff).or(own.horizon);
-            Some(explicit.unwrap_or_else(|| by_backoff(MAX_BACKOFF_DEFAULT)))
-        }
+/// Returns whether the key has the id of the message.
+pub(crate) fn has_message_id(terms: &Terms) -> bool {
+    let by_id = |part: &Part| matches!(part, Part::Named(name) if name == "message-id");
+    terms.key.parts().iter().any(by_id)
+}
+
+/// Returns whether work is named by its task alone. Callers that choose the names of their tasks may use one again for other work.
+pub(crate) fn is_named_by_task(source: Source, terms: &Terms) -> bool {
+    let is = |part: &Part, name: &str| matches!(part, Part::Named(named) if named == name);
+    let parts = terms.key.parts();
+    source == Source::CloudTasks
+        && parts.iter().any(|part| is(part, "task-name"))
+        && parts
+            .iter()
+            .all(|part| is(part, "task-name") || is(part, "queue"))
+}
+
+/// Returns whether a promise fails once an outcome is forgotten that the sender delivers again. Work that runs once more
+/// still runs at least once.
+pub(crate) const fn needs_memory(promise: Promise) -> bool {
+    match promise {
+        Promise::ExactlyOnce | Promise::AtMostOnce => true,
+        Promise::AtLeastOnce => false,
     }
 }
 
-/// Shortly before the sender gives up: while it still delivers, what is parked gets its letter. How long a queue of Cloud
-/// Tasks tries is not known, only its longest pause.
-fn park_after(source: Source, own: &RouteTerms) -> Option<Duration> {
+/// The longest time from a sender's first delivery to its last possible one, pauses included.
+fn horizon(source: Source, attempts: SenderAttempts, never_seeks: bool) -> Option<Duration> {
+    match source {
+        Source::Api => None,
+        Source::CloudTasks => Some(TASK_RETENTION),
+        Source::PubSub => {
+            let one = if never_seeks {
+                PUBSUB_RETENTION
+            } else {
+                PUBSUB_RETENTION_MAX
+            };
+            // A subscription to the dead-letter topic delivers for as long again.
+            Some(attempts.most.map_or(one, |_| one * 2))
+        }
+        Source::CloudEvents => Some(DAY),
+        // Stripe tries for three days, and what GitHub delivered in the last three can be delivered again.
+        Source::Webhook(_) => Some(days(3)),
+    }
+}
+
+/// The horizon of a route that declares nothing.
+pub(crate) fn default_horizon(source: Source) -> Option<Duration> {
+    terms(source, &RouteTerms::default()).horizon
+}
+
+/// The horizon of this sender if nothing is declared that makes it shorter.
+pub(crate) fn longest_horizon(source: Source, terms: &Terms) -> Option<Duration> {
+    horizon(source, terms.sender_attempts, false)
+}
+
+/// The shortest time for which the sender keeps delivering: a declared horizon, or what is documented. A client of an API may
+/// stop at any time, and so may a sender that counts.
+fn delivers_for(
+    source: Source,
+    attempts: SenderAttempts,
+    declared: Option<Duration>,
+) -> Option<Duration> {
+    match source {
+        Source::Api => None,
+        Source::CloudTasks if attempts.most.is_some() => declared,
+        Source::CloudTasks => Some(declared.unwrap_or(TASK_RETENTION)),
+        Source::PubSub => Some(declared.unwrap_or(PUBSUB_RETENTION)),
+        Source::CloudEvents => Some(declared.unwrap_or(DAY)),
+        Source::Webhook(Webhook::Shopify) => Some(declared.unwrap_or(SHOPIFY_SCHEDULE)),
+        Source::Webhook(_) => Some(declared.unwrap_or(days(3))),
+    }
+}
+
+/// The longest pause between two deliveries. Senders of webhooks document a schedule, whose longest pause this is.
+fn gap(
+    source: Source,
+    deadline: Option<Duration>,
+    max_backoff: Option<Duration>,
+) -> Option<Duration> {
+    let with_deadline = |pause: Duration| Some(pause.saturating_add(deadline.unwrap_or_default()));
+    match source {
+        Source::Api | Source::Webhook(Webhook::GitHub) => None,
+        Source::CloudTasks => with_deadline(max_backoff.unwrap_or(MAX_BACKOFF_DEFAULT)),
+        Source::PubSub | Source::CloudEvents => with_deadline(MAX_BACKOFF_PUBSUB),
+        Source::Webhook(Webhook::Shopify) => Some(SHOPIFY_SCHEDULE),
+        Source::Webhook(Webhook::Stripe | Webhook::Standard) => Some(DAY),
+    }
+}
+
+/// Shortly before the sender gives up: what is parked while it still delivers gets its letter. The time for which a queue of
+/// Cloud Tasks delivers is not known.
+fn park_after(source: Source, delivers_for: Option<Duration>) -> Option<Duration> {
     match source {
         Source::Api | Source::CloudTasks => None,
         Source::PubSub | Source::CloudEvents | Source::Webhook(_) => {
-            let horizon = own.horizon.or(defaults(source).horizon)?;
-            Some(horizon / 10 * 9)
+            delivers_for.map(|time| time / 10 * 9)
         }
     }
 }
@@ -181,7 +286,6 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             key: "idempotency-key",
             deadline: None,
             retention: DAY,
-            horizon: None,
             wait: seconds(5),
             attempts: None,
         },
@@ -189,7 +293,6 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             key: "cloud-tasks",
             deadline: Some(seconds(600)),
             retention: DAY,
-            horizon: None,
             wait: seconds(30),
             // A queue's `maxAttempts`.
             attempts: Some(100),
@@ -197,8 +300,7 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
         Source::PubSub => SourceDefaults {
             key: "pubsub",
             deadline: Some(seconds(10)),
-            retention: seconds(7 * 24 * 3600),
-            horizon: Some(seconds(7 * 24 * 3600)),
+            retention: days(7),
             wait: seconds(9),
             // Without a dead-letter policy nothing is counted.
             attempts: None,
@@ -207,16 +309,13 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
             key: "cloudevents",
             deadline: Some(seconds(600)),
             retention: DAY,
-            horizon: Some(DAY),
             wait: seconds(30),
             attempts: None,
         },
         Source::Webhook(webhook) => SourceDefaults {
             key: webhook.word(),
             deadline: Some(webhook_deadline(webhook)),
-            retention: seconds(7 * 24 * 3600),
-            // Stripe tries for three days, and what GitHub delivered in the last three can be delivered again.
-            horizon: Some(seconds(3 * 24 * 3600)),
+            retention: days(7),
             wait: seconds(30),
             attempts: webhook_attempts(webhook),
         },

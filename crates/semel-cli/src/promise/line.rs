@@ -1,23 +1,61 @@
 //! One plain line for each route: what a crash does to its effects, and what would make them exactly one.
 
+use super::span::declared;
 use super::store::StoreFacts;
-use super::table::{Covers, Shown, leads_to, shown};
+use super::table::{Assumed, Covers, Shown, assumed, leads_to, shown};
 use semel::protocol::InDoubt;
 use semel::work::Completes;
 use semel_gate::PromiseLine;
 use semel_gate::settings::{DownstreamKeys, Lands, Promise, Route};
 use std::collections::BTreeMap;
 
-/// What happens after a crash, what is proved of it, and what would make it exactly once.
-pub(crate) fn line(route: &Route, shown: &Shown) -> String {
-    let proved = match shown {
-        Shown::Proved(promise, covers) => format!("proved: {promise}{}", of(*covers)),
-        Shown::Unread(_, _, what) => {
-            format!("proved only once the gate has read {}", what.join(", and "))
+/// The effect of a crash, the promise that is proved, the stronger one that is only assumed, and the way to exactly once.
+pub(crate) fn line(route: &Route, shown: &Shown, assumed: Option<&Assumed>) -> String {
+    let mut line = after_a_crash(route).to_owned();
+    line.push_str(&proved(route, shown, assumed.is_some()));
+    line.push_str(&assumed.map(not_proved).unwrap_or_default());
+    line.push_str(&remedy(route));
+    line
+}
+
+/// The proved promise, with the declarations and limits that it rests on.
+fn proved(route: &Route, shown: &Shown, is_assumed: bool) -> String {
+    match shown {
+        Shown::Proved(promise, covers) => {
+            let mut proved = format!("; proved: {promise}{}", of(*covers));
+            let declared = declared(route, *promise);
+            if !declared.is_empty() {
+                proved.push_str(&format!(", as declared that {}", declared.join(", that ")));
+            }
+            if keeps_letters(route) && *promise != Promise::AtMostOnce {
+                proved.push_str(", until the letters' quota is full");
+            }
+            proved
         }
-        Shown::Unproved(why) => format!("no promise: {}", why.join("; ")),
-    };
-    format!("{}; {proved}{}", after_a_crash(route), remedy(route))
+        Shown::Unread(_, _, what) => {
+            format!(
+                "; proved only once the gate has read {}",
+                what.join(", and ")
+            )
+        }
+        // The assumption says the same, and more.
+        Shown::Unproved(_) if is_assumed => String::new(),
+        Shown::Unproved(why) => format!("; no promise: {}", why.join("; ")),
+    }
+}
+
+fn not_proved(assumed: &Assumed) -> String {
+    format!(
+        "; assumed, not proved: {}{}, as long as {}",
+        assumed.promise,
+        of(assumed.covers),
+        assumed.assumptions.join(", and ")
+    )
+}
+
+/// Returns whether unfinished work of a route can become a letter.
+fn keeps_letters(route: &Route) -> bool {
+    route.keeps_records() && route.sources.iter().any(|source| source.is_broker())
 }
 
 /// The lines of all routes, for the page.
@@ -28,7 +66,7 @@ pub(crate) fn lines(routes: &[Route], store: &StoreFacts) -> BTreeMap<String, Pr
             Shown::Proved(promise, _) => Some(*promise),
             Shown::Unread(..) | Shown::Unproved(_) => None,
         };
-        let says = line(route, &shown);
+        let says = line(route, &shown, assumed(route, store).as_ref());
         (route.name.clone(), PromiseLine { proved, says })
     };
     routes.iter().map(line_of).collect()

@@ -1,15 +1,21 @@
-//! What is known of a store: what was read, and what an operator declares of what cannot be read.
+//! Facts about the store, and about the places where rows land: what was read, and what an operator declares of what cannot be
+//! read.
 
 use super::Disk;
 use super::table::Holds;
 use crate::config::{Config, StoreOptions};
+use crate::landing_url::LandingUrl;
 use crate::open_store::{self, ServerSettings};
 use crate::store_url::StoreUrl;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// What is known of a store.
+/// Facts about a store, and about the places where rows land.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreFacts {
     pub(crate) store: Store,
+    /// Places where rows land, by the names of their routes.
+    pub(crate) landings: BTreeMap<String, Store>,
     pub(crate) declared: Declared,
 }
 
@@ -57,17 +63,35 @@ impl StoreFacts {
     /// What is known before a server is asked.
     pub(crate) fn unread(config: &Config) -> Self {
         let store = match &config.store {
-            StoreUrl::Embedded(path) => Store::Directory(match Disk::under(path) {
-                // Platforms replace the machine under a directory: what it is on does not say whether it stays.
-                Disk::Local if config.platform.is_some() => Disk::Unknown,
-                disk @ (Disk::Local | Disk::Memory | Disk::Unknown) => disk,
-            }),
+            StoreUrl::Embedded(path) => directory(path, config),
             StoreUrl::Postgres(url) => postgres(url, config.options),
             StoreUrl::Redis(_) => Store::Redis { server: None },
             StoreUrl::Firestore(_) => Store::Firestore,
         };
-        let declared = config.declared;
-        Self { store, declared }
+        let landings = config.landings.iter();
+        let landings = landings.map(|(route, url)| {
+            let place = match url {
+                LandingUrl::Files(path) => directory(path, config),
+                LandingUrl::Table(database, _) => postgres(database, StoreOptions::default()),
+            };
+            (route.clone(), place)
+        });
+        Self {
+            store,
+            landings: landings.collect(),
+            declared: config.declared,
+        }
+    }
+
+    /// The same once the server was asked where this route's rows land.
+    pub(crate) fn landed(&mut self, route: &str, settings: &semel_postgres::DurabilitySettings) {
+        if let Some(Store::Postgres { server, .. }) = self.landings.get_mut(route) {
+            *server = Some(semel_postgres::DurabilitySettings {
+                // These are tables of a store. The landing itself refuses a table that is UNLOGGED.
+                unlogged_tables: None,
+                ..settings.clone()
+            });
+        }
     }
 
     /// The same once its server was asked.
@@ -91,9 +115,22 @@ impl StoreFacts {
 
     /// Whether letters that it has acknowledged stay.
     pub(super) fn keeps_letters(&self) -> Vec<Holds> {
-        match &self.store {
-            Store::Directory(disk) => vec![self.disk(*disk)],
-            Store::Postgres { hosts, server, .. } => self.postgres(*hosts, server.as_ref()),
+        self.keeps(&self.store, "store")
+    }
+
+    /// The conditions under which acknowledged rows of this route stay where they landed.
+    pub(super) fn keeps_rows(&self, route: &str) -> Vec<Holds> {
+        let place = self.landings.get(route);
+        place.map_or_else(Vec::new, |place| self.keeps(place, "land"))
+    }
+
+    /// The conditions under which acknowledged data stays in the place that this setting names.
+    fn keeps(&self, place: &Store, setting: &str) -> Vec<Holds> {
+        match place {
+            Store::Directory(disk) => vec![self.disk(*disk, setting)],
+            Store::Postgres { hosts, server, .. } => {
+                self.postgres(*hosts, server.as_ref(), setting)
+            }
             Store::Redis { server } => self.redis(server.as_ref()),
             Store::Firestore => vec![Holds::Yes],
         }
@@ -141,17 +178,17 @@ impl StoreFacts {
         holds
     }
 
-    fn disk(&self, disk: Disk) -> Holds {
+    fn disk(&self, disk: Disk, setting: &str) -> Holds {
         match disk {
             Disk::Local => Holds::Yes,
-            Disk::Memory => Holds::no(
-                "store is a directory in memory (tmpfs), which a restart of the machine empties: put it on a disk",
-            ),
+            Disk::Memory => Holds::no(format!(
+                "{setting} is a directory in memory (tmpfs), which a restart of the machine empties: put it on a disk"
+            )),
             Disk::Unknown if self.declared.durable_disk => Holds::Yes,
-            Disk::Unknown => Holds::no(
-                "whether the directory of the store outlives this machine or container cannot be read: put it on a local \
-                 disk, or declare durable_disk = true",
-            ),
+            Disk::Unknown => Holds::no(format!(
+                "whether the directory of `{setting}` outlives this machine or container cannot be read: put it on a local \
+                 disk, or declare durable_disk = true"
+            )),
         }
     }
 
@@ -159,51 +196,53 @@ impl StoreFacts {
         &self,
         hosts: u32,
         server: Option<&semel_postgres::DurabilitySettings>,
+        setting: &str,
     ) -> Vec<Holds> {
         let several = hosts > 1 && self.declared.failover == Some(Failover::Nobody);
         if several {
-            return vec![Holds::no(
-                "failover = \"none\", but store names several hosts: name one, or set failover to what takes over",
-            )];
+            return vec![Holds::no(format!(
+                "failover = \"none\", but {setting} names several hosts: name one, or set failover to what takes over"
+            ))];
         }
+        let server_of = format!("the PostgreSQL server that `{setting}` names");
         let Some(server) = server else {
-            return vec![Holds::unread(
-                "fsync, synchronous_commit and synchronous_standby_names of the PostgreSQL server",
-            )];
+            return vec![Holds::unread(format!(
+                "fsync, synchronous_commit and synchronous_standby_names of {server_of}"
+            ))];
         };
         let commit = server.synchronous_commit.as_str();
         let mut holds = vec![
             Holds::unless(!server.fsync, || {
-                "fsync is off in the PostgreSQL server: turn it on".into()
+                format!("fsync is off in {server_of}: turn it on")
             }),
             Holds::unless(!matches!(commit, "on" | "remote_apply"), || {
                 format!(
-                    "synchronous_commit is {commit:?} in the PostgreSQL server: set it to on for the user of the store"
+                    "synchronous_commit is {commit:?} in {server_of}: set it to on for the user of its URL"
                 )
             }),
-            self.takes_over(!server.synchronous_standby_names.is_empty()),
+            self.takes_over(!server.synchronous_standby_names.is_empty(), &server_of),
         ];
         holds.extend(server.unlogged_tables.as_ref().map(|tables| {
             Holds::no(format!(
-                "a crash of the PostgreSQL server empties semel's tables {tables}: ALTER TABLE … SET LOGGED"
+                "a crash of {server_of} empties semel's tables {tables}: ALTER TABLE … SET LOGGED"
             ))
         }));
         holds
     }
 
     /// Whether a PostgreSQL server that takes over has every commit.
-    fn takes_over(&self, waits_for_standby: bool) -> Holds {
+    fn takes_over(&self, waits_for_standby: bool, server_of: &str) -> Holds {
         match (self.declared.failover, waits_for_standby) {
             (Some(Failover::Nobody | Failover::SameDisk), _)
             | (Some(Failover::SynchronousStandby) | None, true) => Holds::Yes,
-            (Some(Failover::SynchronousStandby), false) => Holds::no(
-                "failover = \"synchronous-standby\", but synchronous_standby_names is empty in the PostgreSQL server: \
-                 commits wait for no standby; set it there",
-            ),
-            (None, false) => Holds::no(
-                "commits wait for no standby (synchronous_standby_names), and whether another server may take over \
-                 cannot be read: declare failover = \"none\" or \"same-disk\", or set synchronous_standby_names",
-            ),
+            (Some(Failover::SynchronousStandby), false) => Holds::no(format!(
+                "failover = \"synchronous-standby\", but synchronous_standby_names is empty in {server_of}: commits wait for \
+                 no standby; set it there"
+            )),
+            (None, false) => Holds::no(format!(
+                "commits in {server_of} wait for no standby (synchronous_standby_names), and whether another server may take \
+                 over cannot be read: declare failover = \"none\" or \"same-disk\", or set synchronous_standby_names"
+            )),
         }
     }
 
@@ -244,7 +283,16 @@ impl StoreFacts {
     }
 }
 
-/// A PostgreSQL store that nobody asked yet.
+/// A directory, by what it is on.
+fn directory(path: &Path, config: &Config) -> Store {
+    Store::Directory(match Disk::under(path) {
+        // Platforms replace the machine under a directory: what it is on does not say whether it stays.
+        Disk::Local if config.platform.is_some() => Disk::Unknown,
+        disk @ (Disk::Local | Disk::Memory | Disk::Unknown) => disk,
+    })
+}
+
+/// A PostgreSQL server that was not asked yet.
 fn postgres(url: &str, options: StoreOptions) -> Store {
     Store::Postgres {
         // A URL that cannot be read is refused long before anything is proved.

@@ -1,12 +1,11 @@
 //! The table: which settings, on which store, prove which promise. A configuration without a row has no promise.
 
 use super::StoreFacts;
-use crate::config::written;
+use super::span::{remembered, windows};
+use crate::config::needs_memory;
 use semel::protocol::InDoubt;
 use semel::work::Completes;
-use semel_gate::settings::{
-    Downstream, DownstreamKeys, FingerprintRule, KeyMissing, Promise, Route, Source,
-};
+use semel_gate::settings::{DownstreamKeys, FingerprintRule, KeyMissing, Promise, Route};
 
 /// What is shown of a route's effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +29,16 @@ pub(crate) enum Covers {
     Downstream,
 }
 
-/// Whether a condition holds.
+/// A promise that rests on what its sender or its callers do, and that nothing in the settings says they do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assumed {
+    pub(crate) promise: Promise,
+    pub(crate) covers: Covers,
+    /// The assumptions, after "as long as".
+    pub(crate) assumptions: Vec<String>,
+}
+
+/// The verdict on a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     Yes,
@@ -38,6 +46,11 @@ pub(super) enum Holds {
     Unread(String),
     /// Not before this is changed.
     No(String),
+    /// Not before `change`; until then only as long as `assumed`.
+    Assumed {
+        change: String,
+        assumed: String,
+    },
 }
 
 /// A row of the table that a route's settings lead to, with its conditions.
@@ -51,6 +64,20 @@ struct Row {
 pub(crate) fn shown(route: &Route, store: &StoreFacts) -> Shown {
     let rows = rows(route, store).into_iter().map(Row::shown);
     first(rows, |shown| !matches!(shown, Shown::Unproved(_))).unwrap_or(Shown::Unproved(Vec::new()))
+}
+
+/// The strongest promise that only assumptions keep from being proved; none, where a row above it is proved.
+pub(crate) fn assumed(route: &Route, store: &StoreFacts) -> Option<Assumed> {
+    let mut rows = rows(route, store).into_iter();
+    let first = rows.find(|row| !row.conditions.iter().any(|it| matches!(it, Holds::No(_))))?;
+    let is_assumed = |holds: &Holds| matches!(holds, Holds::Assumed { .. });
+    let rests = first.conditions.iter().any(is_assumed);
+    let assumptions = first.conditions.into_iter().filter_map(Holds::assumption);
+    rests.then(|| Assumed {
+        promise: first.promise,
+        covers: first.covers,
+        assumptions: assumptions.collect(),
+    })
 }
 
 /// What a route can show of the promise that it demands.
@@ -81,7 +108,7 @@ fn first(
 /// The rows for a route, strongest first.
 fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
     if !route.keeps_records() {
-        return vec![Row::stateless(route)];
+        return vec![Row::stateless(route, store)];
     }
     let mut rows = Vec::new();
     match route.completes {
@@ -128,6 +155,10 @@ fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
     }
     for row in &mut rows {
         row.conditions.extend(always(route));
+        row.conditions.extend(store.keeps_rows(&route.name));
+        if needs_memory(row.promise) {
+            row.conditions.extend(remembered(route));
+        }
     }
     rows
 }
@@ -141,58 +172,16 @@ fn letters_kept(route: &Route, store: &StoreFacts) -> Vec<Holds> {
     }
 }
 
-/// A repeat is dropped downstream as long as one may come: `retention` after the last delivery, which came within
-/// the `horizon`.
-fn windows(route: &Route, downstream: Downstream) -> Vec<Holds> {
-    let windows = route.sources.iter().filter_map(|source| {
-        let terms = route.terms(*source);
-        let needed = terms.retention.saturating_add(terms.horizon?);
-        (downstream.window < needed).then(|| {
-            Holds::no(format!(
-                "downstream_window {} < retention + horizon {} of {source}: lengthen it, if the downstream remembers so \
-                 long",
-                written(downstream.window),
-                written(needed)
-            ))
-        })
-    });
-    windows.collect()
-}
-
 /// What every row needs.
-fn always(route: &Route) -> Vec<Holds> {
-    let mut holds = vec![
+fn always(route: &Route) -> [Holds; 2] {
+    [
         Holds::unless(route.fingerprint == FingerprintRule::Off, || {
             "fingerprint = \"off\" takes other work under a known key for a repeat: set it to \"full\"".into()
         }),
         Holds::unless(route.key_missing == KeyMissing::Pass, || {
             "key_missing = \"pass\" lets requests through unprotected: set it to \"refuse\"".into()
         }),
-    ];
-    holds.extend(
-        route
-            .sources
-            .iter()
-            .map(|source| remembered(route, *source)),
-    );
-    holds
-}
-
-/// Whether an outcome is remembered as long as its sender may deliver again.
-fn remembered(route: &Route, source: Source) -> Holds {
-    let terms = route.terms(source);
-    match terms.horizon {
-        Some(horizon) if terms.retention >= horizon => Holds::Yes,
-        Some(horizon) => Holds::no(format!(
-            "retention {} < horizon {} of {source}: lengthen retention",
-            written(terms.retention),
-            written(horizon)
-        )),
-        None => Holds::no(format!(
-            "how long a sender of {source} may repeat a request is not known: set horizon, not longer than retention {}",
-            written(terms.retention)
-        )),
-    }
+    ]
 }
 
 /// What a route would have to say for a promise that none of its rows leads to.
@@ -223,19 +212,21 @@ pub(super) const fn leads_to(promise: Promise) -> &'static str {
 
 impl Row {
     /// Nothing is acknowledged without success, and nothing is kept of what the sender gives up.
-    fn stateless(route: &Route) -> Self {
+    fn stateless(route: &Route, store: &StoreFacts) -> Self {
         let by_brokers = route.sources.iter().any(|source| source.is_broker());
+        let mut conditions = vec![Holds::unless(
+            by_brokers && !route.dead_letter_topic,
+            || {
+                "record = \"none\" keeps no letters, and a sender gives up after a while: let it keep what it gives up \
+                 (a dead-letter topic), and write dead_letter_topic = true"
+                    .into()
+            },
+        )];
+        conditions.extend(store.keeps_rows(&route.name));
         Self {
             promise: Promise::AtLeastOnce,
             covers: Covers::Everything,
-            conditions: vec![Holds::unless(
-                by_brokers && !route.dead_letter_topic,
-                || {
-                    "record = \"none\" keeps no letters, and a sender gives up after a while: let it keep what it gives up \
-                 (a dead-letter topic), and write dead_letter_topic = true"
-                    .into()
-                },
-            )],
+            conditions,
         }
     }
 
@@ -245,7 +236,7 @@ impl Row {
             match condition {
                 Holds::Yes => {}
                 Holds::Unread(what) => unread.push(what),
-                Holds::No(what) => wrong.push(what),
+                Holds::No(what) | Holds::Assumed { change: what, .. } => wrong.push(what),
             }
         }
         match (wrong.is_empty(), unread.is_empty()) {
@@ -265,6 +256,16 @@ impl Holds {
 
     pub(super) fn unread(what: impl Into<String>) -> Self {
         Self::Unread(what.into())
+    }
+
+    fn assumption(self) -> Option<String> {
+        match self {
+            Self::Assumed { assumed, .. } => Some(assumed),
+            Self::Unread(what) => Some(format!(
+                "nothing is lost by {what}, which the gate has yet to read"
+            )),
+            Self::Yes | Self::No(_) => None,
+        }
     }
 
     pub(super) fn unless(wrong: bool, says: impl FnOnce() -> String) -> Self {

@@ -2,13 +2,16 @@
 //! read a second time, as plainly as it is written.
 
 mod every;
+mod landings;
+mod spans;
 
 use super::store::Store;
 use super::table::Covers::{self, Downstream, Everything, Transaction};
-use super::{Declared, Disk, Failover, Shown, StoreFacts, demanded, shown};
+use super::{Declared, Disk, Failover, Shown, StoreFacts, assumed, demanded, shown};
 use crate::config;
 use semel_gate::settings::Promise::{self, AtLeastOnce, AtMostOnce, ExactlyOnce};
 use semel_gate::settings::Route;
+use std::collections::BTreeMap;
 
 /// What a configuration must get.
 enum Expected {
@@ -20,8 +23,8 @@ enum Expected {
 }
 use Expected::{No, Proved, Unread};
 
-const PUBSUB: &str = "source = \"pubsub\"";
-const TASKS: &str = "source = \"cloud-tasks\"";
+const PUBSUB: &str = "source = \"pubsub\"\nhorizon = \"7d\"";
+const TASKS: &str = "source = \"cloud-tasks\"\nhorizon = \"24h\"\ntask_names = \"never reused\"";
 const API: &str = "source = \"api\"\ncaller = \"shared\"\nhorizon = \"24h\"";
 const HANDLER: &str = "completes = \"handler\"";
 const PARK: &str = "in_doubt = \"park\"";
@@ -44,7 +47,11 @@ fn on(store: Store, failover: Option<Failover>) -> StoreFacts {
         failover,
         durable_disk: false,
     };
-    StoreFacts { store, declared }
+    StoreFacts {
+        store,
+        landings: BTreeMap::new(),
+        declared,
+    }
 }
 
 fn declared_durable(mut facts: StoreFacts) -> StoreFacts {
@@ -414,28 +421,8 @@ fn no_promise_outlives_what_every_row_needs() {
                 "fingerprint = \"off\"",
             ),
             (
-                vec![PUBSUB, all, "retention = \"6d\""],
-                "retention 6d < horizon 7d of pubsub",
-            ),
-            (
-                vec![PUBSUB, all, "horizon = \"8d\""],
-                "retention 7d < horizon 8d of pubsub",
-            ),
-            (
-                vec!["source = \"api\"\ncaller = \"shared\"", all],
-                "set horizon",
-            ),
-            (
                 vec![API, all, "key_missing = \"pass\""],
                 "set it to \"refuse\"",
-            ),
-            (
-                vec![
-                    "source = [\"pubsub\", \"api\"]\ncaller = \"shared\"",
-                    all,
-                    "retention = \"7d\"",
-                ],
-                "a sender of api",
             ),
         ] {
             let settings = settings

@@ -180,11 +180,14 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
     ] {
         semel(empty.path(), &format!("init {name} {flags}"), &[]).good();
         let lines = file(name).lines().count();
-        assert!(lines <= 14, "{lines} lines: {}", file(name));
+        assert!(lines <= 15, "{lines} lines: {}", file(name));
         let said = semel(empty.path(), &format!("check --config {name}"), &[]).good();
         said.has(proved);
     }
     file("c.toml").has("path = \"/users/{id}/pay\"");
+    for (name, horizon) in [("a.toml", "31d"), ("b.toml", "31d"), ("c.toml", "24h")] {
+        file(name).has(&format!("# horizon = \"{horizon}\""));
+    }
     // What the gate would refuse is not written.
     for (flags, why) in [
         ("--source api", "`caller` is missing"),

@@ -54,3 +54,11 @@ fn a_body_that_could_never_be_kept_is_told() {
     let said = good("letters_bytes_max = \"20MiB\"");
     said.has("warning  route orders: body_bytes_max 16777216 > half of letters_bytes_max");
 }
+
+#[test]
+fn the_outage_that_the_quota_holds_is_printed() {
+    let said = good("letters_max = 10000");
+    said.has("an outage may leave 7500 unfinished pieces of work, or 201326592 bytes of them (2 h at 1/s, 12 min at 10/s, 75 s at 100/s)");
+    said.has("`semel_work_unkept_total` counts it, and the promise ends");
+    good("source = \"api\"\ncaller = \"shared\"").lacks("an outage may leave");
+}

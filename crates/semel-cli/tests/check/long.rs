@@ -11,9 +11,10 @@ fn pubsub(lines: &str) -> String {
 #[test]
 fn long_work_is_the_default_and_explained() {
     let said = check(&in_route("source = \"pubsub\"")).good();
-    said.has("note     route orders, pubsub: timeout 10m > deadline 10s: a run may go on without its sender, which hears 409 after 9s");
+    said.has("note     route orders, pubsub: timeout 10m > deadline 10s: a run may continue without its sender, which receives 409 after 9s");
     said.has("what still runs after 5s is kept as a letter");
-    said.has("note     route orders, pubsub: sender_attempts is unlimited (assumed: no dead-letter policy");
+    said.has("note     route orders, pubsub: unlimited: sender_attempts no limit (assumed: no dead-letter policy");
+    said.has("a push without its envelope does not say which attempt it is: before the run");
     said.has("note     route orders, pubsub: grace 10s < timeout 10m");
     said.has("note     route orders, pubsub: each 409 slows the whole subscription");
     said.has("wait 9s < deadline 10s");
@@ -33,7 +34,9 @@ fn a_default_that_would_not_hold_is_shorter_and_says_why() {
         (
             "source = \"pubsub\"\nkey = \"/id\"\nsender_attempts = 5",
             "timeout 50s > deadline 10s",
-            "sender_attempts 5: what has not succeeded by the last one is kept as a letter",
+            "counted: sender_attempts 5, span 62d, gap 610s; unfinished work becomes a letter: after the first run without \
+             success, or at half of the deadline (5s); refused before a run: from attempt 3 on; the last attempt: before the \
+             run, and the sender receives 200",
         ),
         (
             "source = \"cloud-tasks\"\ndeadline = \"30s\"\nsender_attempts = 1",
@@ -84,7 +87,7 @@ fn what_is_written_must_hold() {
         "timeout = \"1h\"\nsender_attempts = \"unlimited\"",
     ] {
         let said = check(&pubsub(lines)).good();
-        said.has("a run may go on without its sender");
+        said.has("a run may continue without its sender");
         said.has("warning  route orders, pubsub: grace 10s < timeout");
         said.has("warning  route orders, pubsub: each 409 slows");
         said.has("warning  route orders, pubsub: where messages are ordered");
@@ -93,7 +96,57 @@ fn what_is_written_must_hold() {
     check(&in_route(unlimited)).good();
     let client = "source = \"api\"\ncaller = \"shared\"\ndeadline = \"10s\"\ntimeout = \"60s\"";
     let said = check(&in_route(client)).good();
-    said.has("orders, api: timeout 1m > deadline 10s: a run may go on without its sender");
+    said.has("orders, api: timeout 1m > deadline 10s: a run may continue without its sender");
+}
+
+#[test]
+fn each_kind_of_sender_says_when_its_work_becomes_a_letter() {
+    let secrets = "secrets = [\"env:S\"]";
+    for (lines, says) in [
+        (
+            "source = \"cloud-tasks\"".to_owned(),
+            "counted: sender_attempts 100 (assumed: a queue's default; write the queue's own maxAttempts), span 31d, gap 70m; \
+             unfinished work becomes a letter: after the first run without success",
+        ),
+        (
+            "source = \"cloud-tasks\"\nsender_attempts = \"unlimited\"\nhorizon = \"2d\"".into(),
+            "at half of the time that it delivers (24h after the first delivery)",
+        ),
+        (
+            "source = \"cloudevents\"".into(),
+            "unlimited: sender_attempts no limit (assumed: Eventarc delivers for 24h), span 24h, gap 20m",
+        ),
+        (
+            "source = \"cloudevents\"\nsender_attempts = 5".into(),
+            "uncounted: sender_attempts 5, span 24h, gap 20m; unfinished work becomes a letter: before the run",
+        ),
+        (
+            format!("source = \"stripe\"\n{secrets}"),
+            "uncounted: sender_attempts a schedule that ends (assumed: what such senders do by default), span 3d, gap 24h",
+        ),
+        (
+            format!("source = \"github\"\n{secrets}"),
+            "once: sender_attempts 1 (assumed: what such senders do by default), span 3d, gap unknown; unfinished work \
+             becomes a letter: before the run, and the sender receives 200; the span does not cover deliveries that a person \
+             asks for later",
+        ),
+    ] {
+        let secret = [("S", "whsec_b3RoZXItb3RoZXI=")];
+        check_with(&in_route(&lines), "", &secret).good().has(says);
+    }
+}
+
+#[test]
+fn what_is_left_to_a_dead_letter_topic_may_not_be_keyed_by_message_id() {
+    let nack = "source = \"pubsub\"\non_exhausted = \"nack\"";
+    let says = "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has message-id";
+    check(&in_route(nack)).ends(64, says);
+    check(&in_route(&format!("{nack}\nsender_attempts = 5"))).ends(64, says);
+    check(&in_route(&format!("{nack}\nkey = \"/id\""))).good();
+    check(&in_route(
+        "source = \"cloud-tasks\"\non_exhausted = \"nack\"",
+    ))
+    .good();
 }
 
 #[test]
@@ -110,7 +163,7 @@ fn a_process_that_is_stopped_between_requests_does_no_long_work() {
     let always = format!("cpu = \"always\"\n{file}");
     on_cloud_run(&always)
         .good()
-        .has("a run may go on without its sender");
+        .has("a run may continue without its sender");
     let kubernetes = [("KUBERNETES_SERVICE_HOST", "x")];
     check_with(&file, "", &kubernetes).good();
     check(&on_top("cpu = \"never\"")).ends(64, "\"never\" is unknown");

@@ -15,11 +15,12 @@ fn every_route_has_one_line_of_what_a_crash_does() {
         ),
         ("completes = \"handler\"", "are both there or both not"),
         (
-            "downstream = \"deduplicates\"\ndownstream_keys = \"key\"\ndownstream_window = \"60d\"",
+            "downstream = \"deduplicates\"\ndownstream_keys = \"key\"\ndownstream_window = \"62d\"",
             "runs again with the same key, and the downstream drops what it knows",
         ),
     ] {
-        let said = check(&format!("{POSTGRES}{}", in_route(settings))).good();
+        let remembered = format!("retention = \"31d\"\ntask_names = \"never reused\"\n{settings}");
+        let said = check(&format!("{POSTGRES}{}", in_route(&remembered))).good();
         said.has(says);
         let lines = said.lines().filter(|line| line.contains("after a crash"));
         assert_eq!(lines.count(), 1, "{said}");
@@ -54,6 +55,96 @@ fn a_demand_that_nothing_can_prove_is_refused_before_a_store_is_asked() {
     let said = check(&open).good();
     said.has("note     route orders: promise = \"at-least-once\": ");
     said.has("proved only once the gate has read");
+}
+
+const PARKS: &str = "in_doubt = \"park\"\ntask_names = \"never reused\"";
+
+#[test]
+fn a_memory_that_is_too_short_is_an_assumption_and_under_a_demand_an_error() {
+    let parks = |lines: &str| {
+        let durable = on_top("durable_disk = true");
+        check(&format!(
+            "{durable}{PARKS}\nsource = \"cloud-tasks\"\n{lines}\n"
+        ))
+    };
+    let said = parks("").good();
+    said.has("note     route orders: after a crash");
+    said.has("assumed, not proved: at-most-once, as long as no delivery of cloud-tasks comes later than retention 24h (it may deliver for 31d)");
+    said.lacks("; proved: ");
+    let demand = "promise = \"at-most-once\"";
+    // The default of a route that demands it is the horizon.
+    let said = parks(demand).good();
+    said.has("proved   route orders, cloud-tasks: retention 31d ≥ horizon 31d");
+    said.has("proved   route orders: promise = \"at-most-once\"");
+    parks(&format!("{demand}\nretention = \"24h\"")).ends(64, "retention 24h < horizon 31d");
+    let said = parks(&format!("{demand}\nhorizon = \"7d\"")).good();
+    said.has("retention 7d ≥ horizon 7d");
+    said.has("proved: at-most-once, as declared that no delivery of cloud-tasks comes later than horizon 7d (it can deliver for 31d)");
+    // What was forgotten only repeats.
+    let least = in_route("source = \"cloud-tasks\"\npromise = \"at-least-once\"");
+    let said = check(&format!("durable_disk = true\n{least}")).good();
+    said.has("retention 24h < horizon 31d");
+    said.has("proved: at-least-once, until the letters' quota is full");
+}
+
+#[test]
+fn names_of_tasks_must_be_declared_unique_where_they_are_the_key() {
+    let demand = "source = \"cloud-tasks\"\nin_doubt = \"park\"\npromise = \"at-most-once\"";
+    let durable = on_top("durable_disk = true");
+    check(&format!("{durable}{demand}\n")).ends(64, "task_names = \"never reused\"");
+    check(&format!("{durable}{demand}\nkey = \"/id\"\n")).good();
+}
+
+#[test]
+fn a_promise_needs_room_for_the_largest_body_of_its_sender() {
+    for (source, small, enough, largest) in [
+        ("cloud-tasks", "1048575", "1MiB", "1048576"),
+        ("pubsub", "14MiB", "15MiB", "15029588"),
+        ("cloudevents", "14MiB", "15MiB", "15029588"),
+    ] {
+        let lines = |size: &str| {
+            in_route(&format!(
+                "source = \"{source}\"\nbody_bytes_max = \"{size}\""
+            ))
+            .replace("\"1048575\"", "1048575")
+        };
+        let says = format!("{source} may send");
+        let said = check(&lines(small)).good();
+        said.has(&format!("warning  route orders, {source}: body_bytes_max"));
+        said.has(&says);
+        let demand = "promise = \"at-least-once\"\n";
+        let demanded = format!("durable_disk = true\n{}{demand}", lines(small));
+        check(&demanded).ends(64, &format!("raise body_bytes_max to {largest}"));
+        check(&lines(enough)).good().lacks(&says);
+    }
+    let signed = |file: &str| check_with(file, "", &[("S", "whsec_b3RoZXItb3RoZXI=")]);
+    let github = in_route("source = \"github\"\nsecrets = [\"env:S\"]");
+    signed(&github)
+        .good()
+        .has("github may send a payload of 25 MB");
+    let demanded = format!("durable_disk = true\n{github}promise = \"at-least-once\"\n");
+    signed(&demanded).ends(64, "raise body_bytes_max to 26214400");
+    let stripe = in_route("source = \"stripe\"\nsecrets = [\"env:S\"]\nbody_bytes_max = 1");
+    signed(&stripe).good().lacks("may send");
+}
+
+#[test]
+fn where_rows_land_is_part_of_the_demand() {
+    let lands = |place: &str| {
+        format!(
+            "durable_disk = true\n{}",
+            in_route(&format!(
+                "promise = \"at-least-once\"\nlands = \"answer\"\nland = \"{place}\""
+            ))
+        )
+    };
+    check(&lands("file:./landing"))
+        .good()
+        .has("proved   route orders: promise = \"at-least-once\"");
+    check(&lands("file:/dev/shm/semel-none")).ends(64, "land is a directory in memory (tmpfs)");
+    let said = check(&lands("postgres://h/shop/landing")).good();
+    said.has("note     route orders: promise = \"at-least-once\"");
+    said.has("proved only once the gate has read fsync, synchronous_commit and synchronous_standby_names of the PostgreSQL server that `land` names");
 }
 
 #[test]

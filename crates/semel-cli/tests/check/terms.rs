@@ -6,17 +6,18 @@ use super::{GOOD, Says, check, check_with, in_route, on_top};
 fn the_inequalities_are_proved_or_named_for_each_source() {
     let said = check(GOOD).good();
     for expected in [
-        "note     route orders, cloud-tasks: timeout 10m + 1s > deadline 10m: a run may go on without its sender",
-        "proved   route orders, cloud-tasks: retention 24h ≥ horizon 70m",
+        "note     route orders, cloud-tasks: timeout 10m + 1s > deadline 10m: a run may continue without its sender",
+        "note     route orders, cloud-tasks: retention 24h < horizon 31d: the sender may deliver again what was forgotten",
         "proved   route orders, cloud-tasks: wait 30s < deadline 10m",
-        "note     route orders, pubsub: timeout 10m > deadline 10s: a run may go on without its sender",
+        "note     route orders, pubsub: timeout 10m > deadline 10s: a run may continue without its sender",
         "proved   route orders, pubsub: lease 30s ≤ retention 7d",
-        "proved   route orders, pubsub: retention 7d ≥ horizon 7d",
+        "note     route orders, pubsub: retention 7d < horizon 31d: the sender may deliver again what was forgotten",
         "proved   route orders, cloudevents: retention 24h ≥ horizon 24h",
         "holds its key for 630s at the most",
         "warning  the senders' identity is not checked on orders",
         "note     a route's name and the namespace enter every key",
         "note     route orders: requests of API clients are refused",
+        "note     no promise covers work none of whose attempts reached a gate whose store answered",
     ] {
         said.has(expected);
     }
@@ -28,12 +29,20 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
             "lease 2h > retention 1h",
         ),
         (
-            "retention = \"24h\"",
-            "orders, pubsub: retention 24h < horizon 7d",
+            "source = \"pubsub\"\nretention = \"24h\"\nin_doubt = \"park\"\npromise = \"at-most-once\"",
+            "orders, pubsub: retention 24h < horizon 31d",
         ),
         (
-            "source = \"cloud-tasks\"\nmax_backoff = \"24h\"",
-            "retention 24h < horizon 1450m",
+            "source = \"pubsub\"\ndeadline = \"601s\"",
+            "orders, pubsub: deadline 601s > 10m: an ack deadline of Pub/Sub is 10m at most",
+        ),
+        (
+            "source = \"cloudevents\"\ndeadline = \"11m\"",
+            "orders, cloudevents: deadline 11m > 10m: Eventarc delivers through Pub/Sub",
+        ),
+        (
+            "source = \"cloud-tasks\"\ndeadline = \"31m\"",
+            "deadline 31m > 30m: Cloud Tasks waits 30m at most for an HTTP target (an App Engine target may take 24h",
         ),
         ("wait = \"10s\"", "orders, pubsub: wait 10s ≥ deadline 10s"),
         ("deadline = \"1s\"", "deadline 1s leaves no time"),
@@ -64,6 +73,37 @@ fn api_routes_have_their_own_terms_and_warnings() {
     said.lacks("identity is not checked");
     let said = check(&in_route("source = \"pubsub\"\nkey = \"task-name\"")).good();
     said.has("warning  route orders, pubsub: task-name is never in a delivery");
+}
+
+#[test]
+fn equal_requests_of_clients_are_warned_of_where_their_body_is_the_key() {
+    let api = "source = \"api\"\ncaller = \"shared\"";
+    let says = "two equal, honest requests are one work for the retention 24h";
+    let body = format!("{api}\nkey = [\"body\"]");
+    check(&in_route(&body)).good().has(&format!(
+        "warning  route orders, api: key = [\"body\"]: {says}"
+    ));
+    for other in [
+        format!("{api}\nkey = [\"header:x-id\", \"body\"]"),
+        "source = \"pubsub\"\nkey = [\"body\"]".into(),
+    ] {
+        check(&in_route(&other)).good().lacks(says);
+    }
+}
+
+#[test]
+fn settings_about_one_sender_fit_a_route_of_several() {
+    for line in [
+        "max_backoff = \"1h\"",
+        "task_names = \"never reused\"",
+        "seek = \"never\"",
+    ] {
+        check(&in_route(line)).good();
+    }
+    let both = "source = \"cloud-tasks\"\nhorizon = \"24h\"\nmax_backoff = \"10m\"";
+    let said = check(&in_route(both)).good();
+    said.has("proved   route orders, cloud-tasks: retention 24h ≥ horizon 24h");
+    said.has("span 24h, gap 20m");
 }
 
 #[test]
@@ -140,7 +180,8 @@ on_invalid = "reject"
 answer_bytes_max = "64KiB"
 "#;
     let said = check_with(full, "", &[("SEMEL_ADMIN_TOKEN", "long")]).good();
-    said.has("retention 24h ≥ horizon 630s");
+    said.has("retention 24h < horizon 31d");
+    said.has("span 31d, gap 630s");
     said.has("note     forwarded unprotected, as pass says: /healthz, /static/*");
     check(full).ends(64, "can be reached by others");
 }

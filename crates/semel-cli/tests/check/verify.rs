@@ -131,7 +131,7 @@ fn webhooks_have_their_own_terms_and_secrets_are_never_said() {
         check_with(&in_route(&route), "", &[("S", "whsec_b3RoZXItb3RoZXI=")])
     };
     let said = with("stripe", "").good();
-    said.has("note     route orders, stripe: timeout 10m > deadline 10s: a run may go on without its sender");
+    said.has("note     route orders, stripe: timeout 10m > deadline 10s: a run may continue without its sender");
     said.has("proved   route orders, stripe: retention 7d ≥ horizon 3d");
     said.has("note     route orders, stripe: what the event id names is not compared");
     said.has("note     route orders: signatures of stripe cover body, id and time: one older than 5m is refused");

@@ -14,7 +14,12 @@ const DELIVERIES: [Column; 7] = [
     ("ID", "id"),
 ];
 
-const LETTERS: [Column; 3] = [("LETTER", "id"), ("REASON", "reason"), ("ROUTE", "route")];
+const LETTERS: [Column; 4] = [
+    ("LETTER", "id"),
+    ("REASON", "reason"),
+    ("NEEDS OPERATOR", "for_operator"),
+    ("ROUTE", "route"),
+];
 
 /// Everything that was found, one piece of work after the other.
 pub(super) fn told(found: &Value) -> String {

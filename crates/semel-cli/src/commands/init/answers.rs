@@ -1,12 +1,15 @@
 //! What a first configuration must know, and the file that says it.
 
 use crate::args::InitArgs;
-use semel_gate::settings::Webhook;
+use crate::config::{default_horizon, written};
+use semel_gate::settings::{Source, Webhook};
+use std::time::Duration;
 
 pub(super) const UPSTREAM: &str = "http://127.0.0.1:3000";
 pub(super) const STORE: &str = "dir:./semel-data";
 pub(super) const PATH: &str = "/orders";
 const NAME: &str = "orders";
+const HORIZON_OF_CLIENTS: Duration = Duration::from_secs(24 * 3600);
 
 /// The answers to `semel init`; what is not given has a default, or is left to the gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,7 +115,20 @@ impl Answers {
             ));
         }
         route.push_str(&self.verification(or_example));
+        let horizon = format!("# horizon = \"{}\"", written(self.horizon()));
+        let comment =
+            "how late the sender may deliver the same again; a shorter one is an assumption";
+        route.push_str(&commented(&horizon, comment));
         route
+    }
+
+    /// The span of the sender's deliveries, or an example of how long clients may repeat a request.
+    fn horizon(&self) -> Duration {
+        let word = self.source.as_deref();
+        let webhooks = Webhook::ALL.into_iter().map(Source::Webhook);
+        let mut sources = Source::ALL.into_iter().chain(webhooks);
+        let source = sources.find(|source| Some(source.word()) == word);
+        default_horizon(source.unwrap_or(Source::CloudTasks)).unwrap_or(HORIZON_OF_CLIENTS)
     }
 
     /// How senders show who they are.

@@ -2,9 +2,10 @@
 
 use super::{Finding, Judgement, Verdict};
 use crate::config::Config;
+use crate::config::sources::SourceRow;
 use crate::config::terms::{Bound, TIMEOUT_BROKER, bound, is_renamed};
 use crate::config::values::written;
-use semel_gate::settings::{OnExhausted, Route, Source, Terms};
+use semel_gate::settings::{OnExhausted, Redelivery, Route, Source, Terms};
 use std::time::Duration;
 
 /// All findings about how long a route's work may take, source by source.
@@ -68,31 +69,41 @@ fn shortened(config: &Config, source: Source, terms: &Terms, deadline: Duration)
     Verdict::Note.when(terms.timeout < TIMEOUT_BROKER, says)
 }
 
-/// How often the sender delivers, where the gate must know.
+/// The row of the table of sources for this route: how its sender delivers, and when unfinished work becomes a letter.
 fn attempts(route: &Route, source: Source, terms: &Terms) -> Judgement {
-    let attempts = terms.sender_attempts;
-    let last = match route.on_exhausted {
-        OnExhausted::Letter => {
-            "what has not succeeded by the last one is kept as a letter and acknowledged"
-        }
-        OnExhausted::Nack => {
-            "what has not succeeded by the last one is left to the sender (on_exhausted = \"nack\")"
-        }
-    };
-    let assumed = if attempts.declared {
+    let row = SourceRow::of(source, terms);
+    let assumed = if terms.sender_attempts.declared {
         String::new()
     } else {
         format!(" (assumed: {})", assumed(source))
     };
-    let says = match (attempts.most, counts(source)) {
-        (Some(most), true) => format!("sender_attempts {most}{assumed}: {last}"),
-        (Some(most), false) => format!(
-            "sender_attempts {most}{assumed}: this sender does not say which attempt it is, so none is known to be the last"
-        ),
-        (None, _) => {
-            format!("sender_attempts is unlimited{assumed}: no attempt is known to be the last one")
+    let some = |time: Option<Duration>| time.map_or_else(|| "unknown".into(), written);
+    let mut says = format!(
+        "{}: sender_attempts {}{assumed}, span {}, gap {}; unfinished work becomes a letter: {}",
+        row.kind,
+        row.attempts,
+        some(row.span),
+        some(row.gap),
+        row.letter,
+    );
+    says.push_str(match (terms.redelivery(source), route.on_exhausted) {
+        (Redelivery::Counted(_) | Redelivery::Once, OnExhausted::Letter) => {
+            ", and the sender receives 200"
         }
-    };
+        (Redelivery::Counted(_) | Redelivery::Once, OnExhausted::Nack) => {
+            ", and the sender receives the truth (on_exhausted = \"nack\")"
+        }
+        (Redelivery::Unlimited | Redelivery::Uncounted, _) => "",
+    });
+    if source == Source::PubSub && !terms.sender_attempts.declared {
+        says.push_str(
+            "; a push without its envelope does not say which attempt it is: before the run, unless you write \
+             sender_attempts = \"unlimited\"",
+        );
+    }
+    if let Source::Webhook(_) = source {
+        says.push_str("; the span does not cover deliveries that a person asks for later");
+    }
     Some((Verdict::Note, says))
 }
 
@@ -104,14 +115,6 @@ const fn assumed(source: Source) -> &'static str {
         }
         Source::CloudEvents => "Eventarc delivers for 24h",
         Source::Webhook(_) | Source::Api => "what such senders do by default",
-    }
-}
-
-/// Whether a delivery says which attempt it is.
-const fn counts(source: Source) -> bool {
-    match source {
-        Source::CloudTasks | Source::PubSub => true,
-        Source::Api | Source::CloudEvents | Source::Webhook(_) => false,
     }
 }
 
@@ -193,15 +196,19 @@ impl LongWork<'_> {
 
     fn explained(&self) -> (Verdict, String) {
         let told = written(self.terms.replies_within().unwrap_or_default());
-        let kept = if self.source.is_broker() {
-            let half = written(self.deadline / 2);
-            format!("; what still runs after {half} is kept as a letter until it has succeeded")
-        } else {
-            String::new()
+        let kept = match self.terms.redelivery(self.source) {
+            Redelivery::Counted(_) | Redelivery::Unlimited if self.source.is_broker() => {
+                let half = written(self.deadline / 2);
+                format!("; what still runs after {half} is kept as a letter until it has succeeded")
+            }
+            Redelivery::Counted(_)
+            | Redelivery::Unlimited
+            | Redelivery::Uncounted
+            | Redelivery::Once => String::new(),
         };
         let says = format!(
-            "{}: a run may go on without its sender, which hears 409 after {told}, and the recorded answer when it asks \
-             again after the end{kept}",
+            "{}: a run may continue without its sender, which receives 409 after {told}, and the recorded answer when it \
+             delivers again after the end{kept}",
             self.exceeds()
         );
         (Verdict::Note, says)

@@ -2,7 +2,7 @@
 
 use super::{Finding, Verdict};
 use crate::config::Config;
-use crate::promise::{Failover, Shown, StoreFacts, demanded, line, shown};
+use crate::promise::{Failover, Shown, Store, StoreFacts, assumed, demanded, line, shown};
 use semel_gate::settings::{Promise, Route};
 
 /// A line for each route, given what is known of the store, and what contradicts what was declared of it.
@@ -16,7 +16,8 @@ fn promise(route: &Route, store: &StoreFacts) -> Finding {
     let (verdict, says) = match route.promise {
         None => {
             let shown = shown(route, store);
-            (Verdict::of(&shown), line(route, &shown))
+            let says = line(route, &shown, assumed(route, store).as_ref());
+            (Verdict::of(&shown), says)
         }
         Some(promise) => demand(route, store, promise),
     };
@@ -30,21 +31,29 @@ fn demand(route: &Route, store: &StoreFacts, promise: Promise) -> (Verdict, Stri
             (Verdict::Broken, says)
         }
         shown @ (Shown::Proved(..) | Shown::Unread(..)) => {
-            let says = format!("promise = \"{promise}\": {}", line(route, &shown));
+            let says = format!("promise = \"{promise}\": {}", line(route, &shown, None));
             (Verdict::of(&shown), says)
         }
     }
 }
 
-/// Whoever follows a server may take over from it, whatever was declared.
-fn followers(store: &StoreFacts) -> Option<Finding> {
-    let followers = store.store.followers();
-    let says = format!(
-        "failover = \"none\", and {followers} standbys or replicas follow the store's server: if one of them takes over, \
-         what it has not got yet is forgotten and runs again"
-    );
-    let declared = store.declared.failover == Some(Failover::Nobody);
-    (declared && followers > 0).then(|| Finding::gate(Verdict::Warning, says))
+/// A server that follows another may take over from it, whatever was declared.
+fn followers(store: &StoreFacts) -> Vec<Finding> {
+    let landings = store.landings.values().map(|it| (it, "a landing's server"));
+    let places = std::iter::once((&store.store, "the store's server")).chain(landings);
+    let followed = places.filter(|(place, _)| place.followers() > 0);
+    let warning = |(place, server): (&Store, &str)| {
+        let says = format!(
+            "failover = \"none\", and {} standbys or replicas follow {server}: if one of them takes over, what it has not \
+             received yet is forgotten",
+            place.followers()
+        );
+        Finding::gate(Verdict::Warning, says)
+    };
+    if store.declared.failover != Some(Failover::Nobody) {
+        return Vec::new();
+    }
+    followed.map(warning).collect()
 }
 
 // === impl Verdict ===

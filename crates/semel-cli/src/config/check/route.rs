@@ -2,10 +2,14 @@
 
 use super::{Finding, Judgement, Verdict, fingerprint, named, verify};
 use crate::config::Platform;
+use crate::config::sources::{body_bytes_max_of, deadline_max};
+use crate::config::terms::{has_message_id, needs_memory};
 use crate::config::values::written;
 use semel::key::Part;
 use semel::store::RESULT_BYTES_MAX;
-use semel_gate::settings::{Caller, DEADLINE_MARGIN, Route, Source, Terms, Webhook};
+use semel_gate::settings::{
+    Caller, DEADLINE_MARGIN, LetterLimits, OnExhausted, Route, Source, Terms, Webhook,
+};
 
 /// All findings about a route.
 pub(super) fn check(
@@ -36,7 +40,10 @@ pub(super) fn check(
         let terms = route.terms(source);
         let said = [
             some_time(terms),
+            too_long(source, terms),
+            largest_body(source, route),
             parts(source, terms),
+            whole_body(source, terms),
             named::key(route, source),
             fingerprint::unwrapped(source, route),
         ];
@@ -52,7 +59,13 @@ fn recorded(route: &Route) -> Vec<Judgement> {
     if !route.keeps_records() {
         return Vec::new();
     }
-    vec![answer(route), doubt(route), undone(route), letters(route)]
+    vec![
+        answer(route),
+        doubt(route),
+        undone(route),
+        letters(route),
+        quota(route),
+    ]
 }
 
 /// The same for one of its sources.
@@ -63,7 +76,8 @@ fn remembered(route: &Route, source: Source) -> Vec<Judgement> {
     let terms = route.terms(source);
     vec![
         lease(terms),
-        horizon(source, terms),
+        horizon(source, route),
+        dead_lettered(source, route),
         wait(source, terms),
         Some(renewal(terms)),
         Some(fingerprint::mismatch(source, route)),
@@ -121,33 +135,92 @@ fn lease(terms: &Terms) -> Judgement {
     Some((proved_if(holds), says))
 }
 
-fn horizon(source: Source, terms: &Terms) -> Judgement {
-    let horizon = terms.horizon?;
-    let holds = terms.retention >= horizon;
-    let (retention, again) = (written(terms.retention), written(horizon));
-    let says = if holds {
-        format!(
-            "retention {retention} ≥ horizon {again}: the outcome is remembered as long as the sender may deliver again"
-        )
-    } else {
-        format!(
-            "retention {retention} < horizon {again}: the sender may deliver again what was forgotten, and it would run \
-             again; lengthen retention, or set {}",
-            horizon_is(source)
-        )
-    };
-    Some((proved_if(holds), says))
+/// A sender cannot wait for longer than its own limit, so a longer deadline would prove what does not hold.
+fn too_long(source: Source, terms: &Terms) -> Judgement {
+    let (deadline, (most, why)) = (terms.deadline?, deadline_max(source)?);
+    let says = format!(
+        "deadline {} > {}: {why}; shorten it",
+        written(deadline),
+        written(most)
+    );
+    Verdict::Broken.when(deadline > most, says)
 }
 
-/// What the sender's own setting is called.
+/// A larger body is refused before it has a name: no letter is kept of it.
+fn largest_body(source: Source, route: &Route) -> Judgement {
+    let one = route.body_bytes_max;
+    let (largest, what) = body_bytes_max_of(source)?;
+    let verdict = match route.promise {
+        Some(_) => Verdict::Broken,
+        None => Verdict::Warning,
+    };
+    let says = format!(
+        "body_bytes_max {one} < {largest}: {source} may send {what}, which is refused, and no letter is kept of it; raise \
+         body_bytes_max to {largest}"
+    );
+    verdict.when(one < largest, says)
+}
+
+/// Clients that repeat themselves on purpose are taken for one that retries.
+fn whole_body(source: Source, terms: &Terms) -> Judgement {
+    let says = format!(
+        "key = [\"body\"]: two equal, honest requests are one work for the retention {}; let clients send an Idempotency-Key, \
+         or name the field that tells them apart",
+        written(terms.retention)
+    );
+    Verdict::Warning.when(
+        source == Source::Api && terms.key.parts() == [Part::Body],
+        says,
+    )
+}
+
+fn horizon(source: Source, route: &Route) -> Judgement {
+    let terms = route.terms(source);
+    let horizon = terms.horizon?;
+    let (retention, again) = (written(terms.retention), written(horizon));
+    if terms.retention >= horizon {
+        let says = format!(
+            "retention {retention} ≥ horizon {again}: the outcome is remembered as long as the sender may deliver again"
+        );
+        return Some((Verdict::Proved, says));
+    }
+    let verdict = if route.promise.is_some_and(needs_memory) {
+        Verdict::Broken
+    } else {
+        Verdict::Note
+    };
+    let says = format!(
+        "retention {retention} < horizon {again}: the sender may deliver again what was forgotten, and it would run again; \
+         lengthen retention, or set {}",
+        horizon_is(source)
+    );
+    Some((verdict, says))
+}
+
+/// The sender's own settings that make its horizon shorter.
 const fn horizon_is(source: Source) -> &'static str {
     match source {
-        Source::CloudTasks => "max_backoff to the queue's own, when that is shorter",
-        Source::PubSub => "horizon to the subscription's message retention, when that is shorter",
+        Source::CloudTasks => {
+            "horizon to the age at which your tasks are done or deleted, pauses of the queue included"
+        }
+        Source::PubSub => {
+            "seek = \"never\" if the subscription is never sought back, or horizon to its message retention"
+        }
         Source::Api | Source::CloudEvents | Source::Webhook(_) => {
             "horizon to how long the sender really tries, when that is shorter"
         }
     }
+}
+
+/// The copy in a dead-letter topic has a new id, so it would be other work beside the letter of the first.
+fn dead_lettered(source: Source, route: &Route) -> Judgement {
+    let says = "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has message-id: the \
+                copy has a new one and would run again; key it by what it is about (key = \"/order_id\" or \
+                \"attribute:NAME\")";
+    let renamed = source == Source::PubSub
+        && route.on_exhausted == OnExhausted::Nack
+        && has_message_id(route.terms(source));
+    Verdict::Broken.when(renamed, says)
 }
 
 fn wait(source: Source, terms: &Terms) -> Judgement {
@@ -270,6 +343,42 @@ fn letters(route: &Route) -> Judgement {
          kept, and its sender would hear 409 for ever; raise letters_bytes_max"
     );
     Verdict::Warning.when(one > all / 2, says)
+}
+
+/// The outage that the quota holds: each piece of work that cannot finish takes one letter.
+fn quota(route: &Route) -> Judgement {
+    const RATES: [u64; 3] = [1, 10, 100];
+    if !route.sources.iter().any(|source| source.is_broker()) {
+        return None;
+    }
+    let LetterLimits {
+        count_max,
+        bytes_max,
+    } = route.letters;
+    let of_all = |all: u64| all - all / 4;
+    let held = of_all(count_max);
+    let times = RATES.map(|rate| {
+        let seconds = held / rate;
+        format!("{} at {rate}/s", roughly(seconds))
+    });
+    let says = format!(
+        "letters_max {count_max}: an outage may leave {held} unfinished pieces of work, or {} bytes of them ({}); the rest is \
+         kept for attempts that may be the last; beyond them work may be lost, `semel_work_unkept_total` counts it, and the \
+         promise ends",
+        of_all(bytes_max),
+        times.join(", ")
+    );
+    Some((Verdict::Note, says))
+}
+
+/// A time in its largest unit that leaves at least two of it.
+fn roughly(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }
 
 /// A part that deliveries of this source never carry.

@@ -14,12 +14,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The table, read plainly: what a route may promise.
 fn listed(route: &Route, facts: &StoreFacts) -> Option<Promise> {
-    let source = route.sources[0];
-    let terms = route.terms(source);
-    let horizon = terms.horizon?;
-    let sound = terms.retention >= horizon
-        && route.fingerprint != FingerprintRule::Off
-        && route.key_missing == KeyMissing::Refuse;
+    let sound =
+        route.fingerprint != FingerprintRule::Off && route.key_missing == KeyMissing::Refuse;
     if !sound {
         return None;
     }
@@ -78,20 +74,25 @@ fn listed_on(
     let source = route.sources[0];
     let terms = route.terms(source);
     let keeps_letters = keeps_letters || source == Source::Api;
-    if route.completes == Completes::Handler && transaction {
+    let remembers = terms
+        .horizon
+        .is_some_and(|horizon| terms.retention >= horizon)
+        && (source != Source::CloudTasks || route.task_names_unique);
+    if route.completes == Completes::Handler && transaction && remembers {
         return Some(ExactlyOnce);
     }
-    if let Some(Service { keys, window }) = route.downstream
-        && window >= terms.retention + terms.horizon?
+    if let (Some(Service { keys, window }), Some(horizon)) = (route.downstream, terms.horizon)
+        && remembers
+        && window >= terms.retention + horizon
         && (loses_nothing || (keys == DownstreamKeys::Key && keeps_letters))
     {
         return Some(ExactlyOnce);
     }
-    if loses_nothing && route.probe.as_ref().is_some_and(|probe| probe.fences) {
+    if loses_nothing && remembers && route.probe.as_ref().is_some_and(|probe| probe.fences) {
         return Some(ExactlyOnce);
     }
     match (route.in_doubt, route.completes) {
-        (InDoubt::Park, Completes::Run) => loses_nothing.then_some(AtMostOnce),
+        (InDoubt::Park, Completes::Run) => (loses_nothing && remembers).then_some(AtMostOnce),
         (InDoubt::Park | InDoubt::Probe, Completes::Handler) => None,
         (InDoubt::Retry, _) | (InDoubt::Probe, Completes::Run) => {
             keeps_letters.then_some(AtLeastOnce)
@@ -127,6 +128,7 @@ fn routes() -> Vec<Route> {
             |route| route.key_missing = KeyMissing::Pass,
             |route| terms_of(route, |terms| terms.retention = DAY / 100),
             |route| terms_of(route, |terms| terms.horizon = None),
+            |route| route.task_names_unique = false,
         ],
     );
     all

@@ -1,0 +1,100 @@
+//! The span of a sender's deliveries: a memory that ends before it proves neither *exactly once* nor *at most once*.
+
+use super::*;
+
+/// Asserts that nothing stronger than at-least-once is proved, and that these words are among the assumptions.
+fn only_assumed(settings: &[&str], promise: Promise, says: &str) {
+    let (route, store) = (route(settings), good());
+    let shown = shown(&route, &store);
+    assert!(
+        !matches!(&shown, Shown::Proved(promise, _) if *promise != AtLeastOnce),
+        "{shown:?}"
+    );
+    let assumed = assumed(&route, &store).unwrap();
+    assert_eq!(assumed.promise, promise);
+    let assumptions = assumed.assumptions.join("; ");
+    assert!(assumptions.contains(says), "{assumptions}");
+    let refused = demanded(&route, &store, promise);
+    assert!(matches!(refused, Shown::Unproved(_)), "{refused:?}");
+}
+
+/// Sixteen deliveries made three charges, at 0, 7 and 14 s: the pause between two attempts was taken for the span of all.
+#[test]
+fn the_pause_between_two_attempts_proves_no_memory() {
+    let tasks = "source = \"cloud-tasks\"\ntask_names = \"never reused\"\nmax_backoff = \"5s\"\ndeadline = \"2s\"\n\
+                 retention = \"7s\"";
+    let downstream = "downstream = \"deduplicates\"\ndownstream_keys = \"key\"\ndownstream_window";
+    let short = format!("{downstream} = \"14s\"");
+    let refused = demanded(&route(&[tasks, &short]), &good(), ExactlyOnce);
+    let says = "downstream_window 14s < retention + horizon 2678407s of cloud-tasks";
+    assert!(
+        matches!(&refused, Shown::Unproved(why) if why.iter().any(|it| it.contains(says))),
+        "{refused:?}"
+    );
+    let long = format!("{downstream} = \"62d\"");
+    let says = "no delivery of cloud-tasks comes later than retention 7s (it may deliver for 31d)";
+    only_assumed(&[tasks, &long], ExactlyOnce, says);
+}
+
+/// A queue that was paused for longer than retention ran its work twice.
+#[test]
+fn a_queue_may_pause_for_longer_than_retention() {
+    let tasks = "source = \"cloud-tasks\"\ntask_names = \"never reused\"";
+    let says = "later than retention 24h (it may deliver for 31d)";
+    only_assumed(&[tasks, PARK], AtMostOnce, says);
+    for enough in [
+        "retention = \"31d\"",
+        "horizon = \"24h\"",
+        "promise = \"at-most-once\"",
+    ] {
+        judge(
+            &[tasks, PARK, enough],
+            &good(),
+            &Proved(AtMostOnce, Everything),
+        );
+    }
+    judge(&[tasks], &good(), &Proved(AtLeastOnce, Everything));
+}
+
+#[test]
+fn a_subscription_that_is_sought_back_delivers_what_was_forgotten() {
+    let pubsub = "source = \"pubsub\"";
+    let says = "later than retention 7d (it may deliver for 31d)";
+    only_assumed(&[pubsub, PARK], AtMostOnce, says);
+    let never = "seek = \"never\"";
+    let most = || Proved(AtMostOnce, Everything);
+    judge(&[pubsub, PARK, never], &good(), &most());
+    // A copy in the dead-letter topic is delivered for as long again.
+    let dead_letters = "sender_attempts = 5\nkey = \"/id\"";
+    let says = "later than retention 7d (it may deliver for 14d)";
+    only_assumed(&[pubsub, PARK, never, dead_letters], AtMostOnce, says);
+    let long = "retention = \"14d\"";
+    judge(&[pubsub, PARK, never, dead_letters, long], &good(), &most());
+}
+
+#[test]
+fn callers_that_choose_names_may_use_them_again() {
+    let tasks = "source = \"cloud-tasks\"\nhorizon = \"24h\"";
+    let says = "no caller uses the name of a task again";
+    for key in ["", "key = \"cloud-tasks\"", "key = \"task-name\""] {
+        only_assumed(&[tasks, PARK, key], AtMostOnce, says);
+        let demand = format!("promise = \"at-most-once\"\n{key}");
+        only_assumed(&[tasks, PARK, &demand], AtMostOnce, says);
+    }
+    for enough in ["task_names = \"never reused\"", "key = \"/order_id\""] {
+        judge(
+            &[tasks, PARK, enough],
+            &good(),
+            &Proved(AtMostOnce, Everything),
+        );
+    }
+}
+
+#[test]
+fn a_client_whose_span_is_not_known_can_be_promised_only_to_run_at_least_once() {
+    let api = "source = \"api\"\ncaller = \"shared\"";
+    judge(&[api], &good(), &Proved(AtLeastOnce, Everything));
+    only_assumed(&[api, PARK], AtMostOnce, "no horizon is declared");
+    let both = "source = [\"pubsub\", \"api\"]\ncaller = \"shared\"\nretention = \"31d\"";
+    only_assumed(&[both, PARK], AtMostOnce, "no request of api is repeated");
+}
