@@ -16,11 +16,11 @@ impl Fault {
                 record.doubted_at = Some(Time(record.born.0));
             }
             Operation::Release { park_after, .. }
-                if self == Self::ReleaseParksAgain && park_after.is_some() =>
+                if self == Self::ReleaseParksAgain
+                    && park_after.is_some()
+                    && record.state == State::Parked =>
             {
-                if record.state == State::Parked {
-                    record.state = State::Running;
-                }
+                record.state = State::Running;
             }
             Operation::Retain { .. } => match (self, record.state) {
                 (Self::RetainShortens, _) if !record.expired(now) => {

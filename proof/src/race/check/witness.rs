@@ -4,9 +4,7 @@ use super::Rule;
 use super::changes::{FAILED, PARKED, RUNNING, SUCCEEDED, WAITING};
 use super::key_calls::KeyCalls;
 use crate::harness::Verdict;
-use crate::race::call::{
-    Call, OperatorCall, RecordedEnd, Request, Response, RunEnded, RunId, digest,
-};
+use crate::race::call::{Call, RecordedEnd, Request, Response, RunEnded, RunId, digest};
 use crate::race::history::{Change, Effect, Version};
 use semel::Fingerprint;
 use std::collections::HashMap;
