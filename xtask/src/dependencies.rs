@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
+/// The version of `cargo machete`, from crates.io.
+const MACHETE: &str = "0.9.2";
+
 /// What we read of `deny.toml`; the rest is for `cargo deny`.
 #[derive(Debug, Deserialize)]
 struct Rules {
@@ -55,6 +58,19 @@ pub(crate) fn check() -> anyhow::Result<Option<&'static str>> {
         return Ok(Some("advisories: cargo-deny is not installed"));
     }
     run::run(&mut run::cargo("deny --all-features check")).map(|()| None)
+}
+
+/// Refuses a dependency that its package does not use.
+pub(crate) fn unused() -> anyhow::Result<()> {
+    let installed = run::root().join("target/tools");
+    let machete = format!("install cargo-machete --version {MACHETE} --locked --quiet --root");
+    let mut install = run::cargo(&machete);
+    // One run takes two seconds, and more optimisation takes longer to compile than it saves.
+    install
+        .arg(&installed)
+        .args(["--config", "profile.release.opt-level=1"]);
+    run::run(&mut install)?;
+    run::run(Command::new(installed.join("bin/cargo-machete")).current_dir(run::root()))
 }
 
 fn has_cargo_deny() -> bool {

@@ -9,6 +9,7 @@ mod test;
 mod step;
 mod suite;
 mod watch;
+mod tidy;
 mod dependencies;
 mod features;
 mod python;
@@ -37,6 +38,8 @@ struct Args {
 enum Command {
     /// Everything that must pass before a change is merged; `test --help` lists the steps.
     Test(test::TestArgs),
+    /// Compare sizes, module cycles, language and links with their limits.
+    Tidy(tidy::TidyArgs),
     /// Measure (`stores`, `gate`, `broker`, `python`), with the servers it needs installed.
     Bench(bench::BenchArgs),
     /// Attack for longer than a test may (`gate`, `specimens`), with what that needs installed.
@@ -50,6 +53,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Test(args) => test::test(&args),
+        Command::Tidy(args) => tidy::tidy(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Prove(args) => prove::prove(&args),
         Command::Shots => browser::shots(),

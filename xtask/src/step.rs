@@ -9,7 +9,7 @@ use crate::run::{self, cargo, program};
 use crate::servers::Servers;
 use crate::suite::{Part, Suite};
 use crate::watch::{Count, Limits};
-use crate::{browser, dependencies, features, python, warehouse};
+use crate::{browser, dependencies, features, python, tidy, warehouse};
 
 const LIMITS: Limits = Limits {
     test_seconds: 300.0,
@@ -29,10 +29,16 @@ pub(crate) enum Step {
     Install,
     /// The code is formatted.
     Format,
+    /// Sizes, module cycles, language and links are within their limits.
+    Tidy,
     /// Licences, bans, sources and duplicate versions of what we build from (deny.toml).
     Dependencies,
     /// Clippy has no complaint.
     Lint,
+    /// Each package uses the dependencies that it declares (cargo machete).
+    Unused,
+    /// The documentation of all crates builds without a warning.
+    Doc,
     /// Start the servers that the tests share.
     Servers,
     /// Compile the tests, so that their own time can be told apart.
@@ -87,8 +93,10 @@ impl Step {
     pub(crate) fn kind(self) -> Kind {
         match self {
             Self::Install | Self::Servers => Kind::Prepare,
-            Self::Lint | Self::Compile | Self::Features => Kind::Compile,
+            Self::Lint | Self::Doc | Self::Compile | Self::Features => Kind::Compile,
             Self::Format
+            | Self::Tidy
+            | Self::Unused
             | Self::Dependencies
             | Self::Heart
             | Self::Broker
@@ -108,6 +116,7 @@ impl Step {
         match self {
             Self::Install => install(world.long),
             Self::Format => run::run(&mut cargo("fmt --all --check")),
+            Self::Tidy => tidy::check(),
             Self::Dependencies => {
                 world
                     .not_run
@@ -117,6 +126,11 @@ impl Step {
             Self::Lint => run::run(&mut cargo(
                 "clippy --workspace --all-targets --all-features -- -D warnings",
             )),
+            Self::Unused => dependencies::unused(),
+            Self::Doc => run::run(
+                cargo("doc --workspace --all-features --no-deps")
+                    .env("RUSTDOCFLAGS", "-D warnings"),
+            ),
             Self::Servers => world.servers().map(|_| ()),
             Self::Compile => {
                 world.suite.compile()?;
