@@ -121,6 +121,7 @@ fn every_fault_with_letters_loses_work() {
         (Sender::Once, LetterFault::AfterTheRun),
         (Sender::Uncounted, LetterFault::AfterTheRun),
         (Sender::Counted, LetterFault::NotBeforeTheLast),
+        (Sender::Uncounted, LetterFault::NotWhenRefused),
         (Sender::Once, LetterFault::IdOfKeyAlone),
         (Sender::Once, LetterFault::AnySuccessCloses),
     ] {

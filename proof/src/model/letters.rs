@@ -1,7 +1,8 @@
 //! Letters of unfinished work: senders that give up, gates that restart, and two pieces of work that share a key.
 //!
-//! Records and letters are decided by the library; the order of the gate's calls is this model's. Every attempt reaches a gate
-//! whose store answers; after that, anything may fail. There is no clock: leases lapse and records expire at any time.
+//! Records and letters are decided by the library; the order of the gate's calls is the gate's: it claims, keeps the letter
+//! where the attempt may be the last, sends the run, records its end. It may restart between any two of these. There is no
+//! clock: leases and records expire at any time.
 
 mod mailroom;
 
@@ -44,6 +45,8 @@ pub enum LetterFault {
     AfterTheRun,
     /// The last of many attempts is kept no sooner than any other.
     NotBeforeTheLast,
+    /// A refusal before a run leaves no letter.
+    NotWhenRefused,
     /// Letters of different work under one key have one id.
     IdOfKeyAlone,
     /// Any success under the key closes a letter.
@@ -57,6 +60,8 @@ pub enum Event {
     Arrive(usize),
     /// The gate claims.
     Claim(usize),
+    /// The gate keeps the letter of a run, and sends the run.
+    Send(usize),
     /// The run succeeds.
     Succeed(usize),
     /// The run fails.
@@ -79,7 +84,8 @@ const FAILURES: [FailKind; 3] = [
     FailKind::InDoubt { delay: AT_ONCE },
 ];
 
-/// The rule: work that is delivered no more has succeeded, or an open letter holds it.
+/// The rule: work that is delivered no more has succeeded, or an open letter holds it. It covers work whose run was sent on an
+/// attempt that may be the last, and work whose attempt received an answer.
 pub const NOTHING_IS_LOST: &str = "nothing is lost";
 
 // === impl Letters ===
@@ -113,8 +119,13 @@ impl Letters {
 
     fn happen(&self, room: &mut Mailroom, event: Event) -> Option<()> {
         match event {
-            Event::Arrive(work) => self.arrive(room, work),
+            Event::Arrive(work) => {
+                let piece = room.piece(work);
+                piece.attempts_made += 1;
+                piece.stage = Stage::Arrived;
+            }
             Event::Claim(work) => self.claim(room, work),
+            Event::Send(work) => self.send(room, work),
             Event::Succeed(work) => {
                 let lease = room.leaves(work)?;
                 if let Held::Applied(_) | Held::Already(_) = room.hold(&completion(lease)) {
@@ -138,16 +149,6 @@ impl Letters {
         Some(())
     }
 
-    fn arrive(&self, room: &mut Mailroom, work: usize) {
-        let piece = room.piece(work);
-        piece.attempts_made += 1;
-        piece.stage = Stage::Arrived;
-        let attempt = self.attempt(piece.attempts_made);
-        if attempt == Attempt::MayBeLast && !self.has(LetterFault::AfterTheRun) {
-            self.keep(room, work, Reason::Unfinished, None);
-        }
-    }
-
     fn claim(&self, room: &mut Mailroom, work: usize) {
         let claim = Claim {
             owner: Owner([room.piece(work).attempts_made + 10 * number(work); 16]),
@@ -159,22 +160,57 @@ impl Letters {
         let claimed = room.decide(&Operation::Claim(claim)).claimed();
         room.piece(work).stage = Stage::Away;
         match claimed.expect("it answers the operation") {
-            Claimed::Granted(lease) => room.piece(work).stage = Stage::Running(lease),
+            Claimed::Granted(lease) => room.piece(work).stage = Stage::Granted(lease),
             Claimed::Replayed(end) if end.ending == Ending::Succeeded => self.succeeded(room, work),
             Claimed::Replayed(_) => self.acknowledge(room, work, Reason::Failed),
             Claimed::Parked => self.acknowledge(room, work, Reason::Parked),
-            Claimed::Mismatched => self.acknowledge(room, work, Reason::Mismatched),
-            Claimed::Busy { .. } | Claimed::NotYet { .. } => {}
+            Claimed::Mismatched => self.refused(room, work, Reason::Mismatched),
+            Claimed::Busy { .. } | Claimed::NotYet { .. } => {
+                self.refused(room, work, Reason::Unfinished);
+            }
         }
+    }
+
+    /// The letter carries the run's own fence.
+    fn send(&self, room: &mut Mailroom, work: usize) {
+        let piece = room.piece(work);
+        let Stage::Granted(lease) = std::mem::take(&mut piece.stage) else {
+            return;
+        };
+        piece.stage = Stage::Running(lease.clone());
+        let may_be_last = self.attempt(piece.attempts_made) == Attempt::MayBeLast;
+        if !may_be_last {
+            return;
+        }
+        piece.is_covered = true;
+        if !self.has(LetterFault::AfterTheRun) {
+            self.put(room, work, Reason::Unfinished, lease.fence);
+        }
+    }
+
+    /// A sender that counts has made half of its attempts by the first of two: each refusal is kept.
+    fn refused(&self, room: &mut Mailroom, work: usize, reason: Reason) {
+        room.piece(work).is_covered = true;
+        let attempt = match self.fault {
+            Some(LetterFault::NotWhenRefused) => return,
+            Some(LetterFault::NotBeforeTheLast) => Attempt::OneOfMany,
+            _ => Attempt::MayBeLast,
+        };
+        let unfinished = |record: &Record| matches!(record.state, State::Running | State::Waiting);
+        let is_settled = !room.record.as_ref().is_some_and(unfinished);
+        let kept = self.keep(room, work, reason, None, attempt);
+        room.piece(work).is_acknowledged = kept && is_settled && reason == Reason::Mismatched;
     }
 
     fn failed(&self, room: &mut Mailroom, work: usize, lease: Lease, kind: FailKind) {
         let ran = Some(lease.fence);
+        room.piece(work).is_covered = true;
         match room.hold(&failure(lease, kind, self.in_doubt)) {
             Held::Applied(State::Failed) => self.acknowledge(room, work, Reason::Failed),
             Held::Applied(State::Parked) => self.acknowledge(room, work, Reason::Parked),
             Held::Applied(_) | Held::Already(_) | Held::Settled(_) | Held::Parked | Held::Stale => {
-                self.keep(room, work, Reason::Unfinished, ran);
+                let attempt = self.attempt(room.piece(work).attempts_made);
+                self.keep(room, work, Reason::Unfinished, ran, attempt);
             }
         }
     }
@@ -189,25 +225,37 @@ impl Letters {
 
     /// Keeps the delivery, so that its sender need not.
     fn acknowledge(&self, room: &mut Mailroom, work: usize, reason: Reason) {
-        room.piece(work).is_acknowledged = self.keep(room, work, reason, None);
+        room.piece(work).is_covered = true;
+        let attempt = self.attempt(room.piece(work).attempts_made);
+        room.piece(work).is_acknowledged = self.keep(room, work, reason, None, attempt);
     }
 
     /// Puts a letter as the record of the key allows; whether one is kept, or its work has succeeded.
-    fn keep(&self, room: &mut Mailroom, work: usize, reason: Reason, ran: Option<Fence>) -> bool {
-        let attempt = self.attempt(room.piece(work).attempts_made);
+    fn keep(
+        &self,
+        room: &mut Mailroom,
+        work: usize,
+        reason: Reason,
+        ran: Option<Fence>,
+        attempt: Attempt,
+    ) -> bool {
         let record = room.record.as_ref().filter(|record| !record.expired(NOW));
         match KeepDecision::of(reason, record, &payload(work), ran, attempt) {
             KeepDecision::Keep(reason, fence) => {
-                let id = self.letter_id(reason, work);
-                let new = letter_of(id, work, reason, fence);
-                let stored = room.letters.get(&id).map(|kept| kept.stored(id));
-                let decision = letter::put(stored.as_ref(), &new, NOW);
-                room.write(id, work, reason, decision.write);
+                self.put(room, work, reason, fence);
                 true
             }
             KeepDecision::Succeeded => true,
             KeepDecision::Unsettled => false,
         }
+    }
+
+    fn put(&self, room: &mut Mailroom, work: usize, reason: Reason, fence: Fence) {
+        let id = self.letter_id(reason, work);
+        let new = letter_of(id, work, reason, fence);
+        let stored = room.letters.get(&id).map(|kept| kept.stored(id));
+        let decision = letter::put(stored.as_ref(), &new, NOW);
+        room.write(id, work, reason, decision.write);
     }
 
     fn reconcile(&self, room: &mut Mailroom) {
@@ -249,6 +297,7 @@ impl Model for Letters {
                 Stage::Away if piece.is_over(self.attempts()) => {}
                 Stage::Away => events.push(Event::Arrive(work)),
                 Stage::Arrived => events.push(Event::Claim(work)),
+                Stage::Granted(_) => events.push(Event::Send(work)),
                 Stage::Running(_) => {
                     events.push(Event::Succeed(work));
                     events.extend(FAILURES.map(|kind| Event::Fail(work, kind)));

@@ -33,6 +33,8 @@ pub(super) struct Piece {
     /// Its sender received an acknowledgement.
     pub(super) is_acknowledged: bool,
     pub(super) has_succeeded: bool,
+    /// A gate sent its run on an attempt that may be the last, or answered an attempt.
+    pub(super) is_covered: bool,
     pub(super) stage: Stage,
 }
 
@@ -44,7 +46,9 @@ pub(super) enum Stage {
     Away,
     /// A gate has it.
     Arrived,
-    /// Its run was granted.
+    /// Its run was granted, and is not sent.
+    Granted(Lease),
+    /// Its run was sent.
     Running(Lease),
 }
 
@@ -79,7 +83,7 @@ impl Mailroom {
     pub(super) fn leaves(&mut self, work: usize) -> Option<Lease> {
         match std::mem::take(&mut self.piece(work).stage) {
             Stage::Running(lease) => Some(lease),
-            Stage::Away | Stage::Arrived => None,
+            Stage::Away | Stage::Arrived | Stage::Granted(_) => None,
         }
     }
 
@@ -124,7 +128,10 @@ impl Mailroom {
     pub(super) fn is_lost(&self, work: usize, attempts: u8) -> bool {
         let mut kept = self.letters.values();
         self.works.get(work).is_some_and(|piece| {
-            piece.stage == Stage::Away && piece.is_over(attempts) && !piece.has_succeeded
+            piece.stage == Stage::Away
+                && piece.is_covered
+                && piece.is_over(attempts)
+                && !piece.has_succeeded
         }) && !kept.any(|kept| kept.is_open && kept.work == work)
     }
 }
