@@ -37,7 +37,7 @@ pub enum Compared {
     NotAtAll,
 }
 
-/// The fingerprint of a delivery whose payload was read if it is [compared](compared) as a value.
+/// The fingerprint of a delivery whose payload was read if it is [compared] as a value.
 ///
 /// # Errors
 /// When a value that the route names beside the payload is there twice, or is not text.

@@ -1,7 +1,7 @@
 //! Verification: whether a sender is who the route takes deliveries of. It happens once, at intake and before any key
 //! is named: what is refused here leaves no record and no letter. A redrive runs what was verified when it came.
 //!
-//! The checks are pure functions over a rule, the request and the time; only [`keys`] talks to somebody.
+//! The checks are pure functions over a rule, the request and the time; only `keys` asks another server.
 
 mod refusal;
 mod token;

@@ -40,7 +40,7 @@ use std::fmt::Debug;
 ///   durable before it is answered.
 /// - **`Unavailable` means unknown**: the write may have been made. Every operation may be repeated
 ///   as it is: a claim with the same owner is granted again; a write answers
-///   [`Held::Already`], or is applied again to the same end (a failure that parked).
+///   [`Held::Already`](crate::protocol::Held::Already), or is applied again to the same end (a failure that parked).
 /// - **`Denied` means not now**: the server was reached, and the same call is taken once somebody has
 ///   fixed it. `Invalid` is left for calls that can never be taken as they are.
 /// - **Dropping the future** of a call leaves the write made or not made, never half made.

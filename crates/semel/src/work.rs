@@ -179,7 +179,7 @@ impl Work {
     }
 
     /// What the work is about, for whoever looks at its record later: kept with the first run, part of no decision,
-    /// at most [`LABEL_BYTES_MAX`](crate::store::LABEL_BYTES_MAX) bytes.
+    /// at most [`LABEL_BYTES_MAX`] bytes.
     pub fn label(self, label: impl Into<Bytes>) -> Self {
         Self {
             label: label.into(),

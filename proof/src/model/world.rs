@@ -7,7 +7,7 @@ use semel::clock::Time;
 use semel::protocol::{Fence, Lease, Owner, Record, StepRecord};
 use std::collections::BTreeMap;
 
-/// Everything there is at one moment. The moment is always [`NOW`](super::time::NOW): time passes by making
+/// Everything there is at one moment. The moment is always [`NOW`](super::canonical::NOW): time passes by making
 /// everything else a tick older.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
