@@ -4,7 +4,7 @@
 //! again, after a pause that doubles up to a second.
 
 use crate::errors;
-use crate::eviction;
+use crate::eviction::Eviction;
 use crate::settings::RedisSettings;
 use crate::tls::Tls;
 use redis::aio::MultiplexedConnection;
@@ -40,6 +40,7 @@ pub(crate) struct Target {
     config: AsyncConnectionConfig,
     connect_timeout: Duration,
     allow_eviction: bool,
+    pub(crate) eviction: Eviction,
     /// Host and port, for messages.
     pub(crate) address: String,
     /// How long an answer may take.
@@ -94,6 +95,7 @@ impl Target {
                 .set_pipeline_buffer_size(QUEUE_CALLS_MAX),
             connect_timeout: settings.connect_timeout,
             allow_eviction: settings.allow_eviction,
+            eviction: Eviction::default(),
             address: info.addr().to_string(),
             patience,
         })
@@ -189,7 +191,8 @@ impl Connection {
         match self.target.dial().await {
             Ok(mut up) => {
                 if !self.target.allow_eviction {
-                    eviction::alarm(&mut up, &self.target.address).await;
+                    let eviction = &self.target.eviction;
+                    eviction.alarm(&mut up, &self.target.address).await;
                 }
                 *outage = None;
                 self.set(Some(up.clone()));

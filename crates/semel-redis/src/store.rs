@@ -4,7 +4,7 @@ use crate::answer;
 use crate::command::Command;
 use crate::connection::Target;
 use crate::connections::Connections;
-use crate::eviction;
+use crate::eviction::Eviction;
 use crate::list;
 use crate::names::Names;
 use crate::replicas::Replicas;
@@ -30,6 +30,7 @@ pub struct RedisStore {
     /// Where the server is, for messages.
     address: String,
     allow_eviction: bool,
+    eviction: Eviction,
 }
 
 // === impl RedisStore ===
@@ -62,11 +63,13 @@ impl RedisStore {
             let pools = (0..settings.connections).map(|_| pool(1)).collect();
             Replicas::start(pools, wait, Command::touch(&names).sent)
         });
+        let connections = pool(settings.connections);
         Ok(Self {
             names,
-            connections: pool(settings.connections),
+            connections,
             replicas,
             notes,
+            eviction: target.eviction,
             address: target.address,
             allow_eviction: settings.allow_eviction,
         })
@@ -145,12 +148,19 @@ impl Store for RedisStore {
             }
             Operation::Ready => {
                 if !self.allow_eviction {
-                    eviction::check(&self.connections, &self.address).await?;
+                    let eviction = &self.eviction;
+                    eviction.check(&self.connections, &self.address).await?;
                 }
                 self.read(&command).await?
             }
-            Operation::Claim(_)
-            | Operation::Renew { .. }
+            Operation::Claim(_) => {
+                let eviction = &self.eviction;
+                eviction
+                    .refuse_claims(&self.connections, &self.address)
+                    .await?;
+                self.write(command).await?
+            }
+            Operation::Renew { .. }
             | Operation::Complete { .. }
             | Operation::Fail { .. }
             | Operation::Release { .. }

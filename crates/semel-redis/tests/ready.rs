@@ -7,7 +7,7 @@ mod support;
 use semel::Error;
 use semel::store::StoreExt;
 use semel_redis::RedisStore;
-use support::{run, says, settings, started};
+use support::{claim, grant, run, says, settings, started};
 use testbed::Redis;
 
 async fn denied(store: &RedisStore) -> String {
@@ -29,7 +29,13 @@ async fn eviction_that_is_switched_on_later_is_noticed() {
     let why = denied(&store).await;
     let remedy = "CONFIG SET maxmemory-policy noeviction";
     says(&why, &["maxmemory-policy allkeys-lru", remedy]);
+    // No claim is made from now on, and the first one after the repair is.
+    match store.claim(&claim()).await {
+        Err(Error::Denied(why)) => says(&why.to_string(), &[remedy, "nothing was written"]),
+        other => panic!("claim: {other:?}"),
+    }
     config(&redis, "maxmemory-policy", "noeviction").await;
+    grant(&store, &claim()).await;
     store.ready().await.unwrap();
 
     let mut allowing = settings(&redis.url());
@@ -44,6 +50,26 @@ async fn eviction_that_is_switched_on_later_is_noticed() {
     while store.ready().await.is_err() {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn a_new_connection_to_a_server_that_evicts_makes_no_claim() {
+    let (redis, store) = started(&[]).await;
+    config(&redis, "maxmemory-policy", "allkeys-lru").await;
+    grant(&store, &claim()).await;
+    run(
+        &redis,
+        &["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"],
+    )
+    .await;
+    let denied = loop {
+        // A call on the connection that was closed has no answer.
+        match store.claim(&claim()).await {
+            Err(Error::Unavailable(_)) => tokio::task::yield_now().await,
+            other => break other,
+        }
+    };
+    assert!(matches!(denied, Err(Error::Denied(_))), "{denied:?}");
 }
 
 #[tokio::test]
