@@ -89,6 +89,11 @@ impl Sink for ProvedSink {
         self.sink.ready().await
     }
 
+    async fn try_marker(&mut self, bytes: usize) -> Result<(), WriteError> {
+        self.proved().await?;
+        self.sink.try_marker(bytes).await
+    }
+
     async fn close(&mut self) {
         self.sink.close().await;
     }

@@ -97,11 +97,18 @@ async fn ready(State(gate): State<Arc<Gate>>) -> Response {
         let why = "outcomes in hand are not recorded; nothing more is claimed\n";
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
-    let Some(why) = health::store_trouble(&gate).await else {
+    let trouble = health::trouble(&gate).await;
+    if trouble.is_none() {
         return "ready\n".into_response();
+    }
+    tracing::warn!(why = %trouble, "not ready");
+    let why = match trouble.store {
+        _ if !trouble.is_total => {
+            return "ready, but not every route; the log says why\n".into_response();
+        }
+        Some(_) => "the store does not take writes; the log says why\n",
+        None => "rows do not land; the log says why\n",
     };
-    tracing::warn!(why, "not ready");
-    let why = "the store does not take writes; the log says why\n";
     (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 

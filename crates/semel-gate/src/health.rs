@@ -1,7 +1,8 @@
-//! What the gate does for its store on the side: asks whether it takes writes, and sweeps it.
+//! Health of the store and the landings, checked beside the deliveries; and the store's sweep.
 
 use crate::gate::Gate;
 use semel::store::StoreExt;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,32 +30,63 @@ pub(crate) struct StoreHealth {
     refuses: AtomicBool,
 }
 
-/// Asks the store: why it would not take a claim now and record its end; `None` when it would.
-pub(crate) async fn store_trouble(gate: &Gate) -> Option<String> {
-    let trouble = match timeout(STORE_WITHIN, gate.semel.store().ready()).await {
+/// Reasons why deliveries cannot take effect now.
+#[derive(Debug, Default)]
+pub(crate) struct Trouble {
+    pub(crate) store: Option<String>,
+    /// Routes whose rows would not land, with the reasons.
+    landings: Vec<(String, String)>,
+    /// No route can work.
+    pub(crate) is_total: bool,
+}
+
+/// Asks the store for a write, and every landing for a row.
+pub(crate) async fn trouble(gate: &Gate) -> Trouble {
+    let store = match timeout(STORE_WITHIN, gate.semel.store().ready()).await {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
         Err(_) => Some(format!("no answer within {STORE_WITHIN:?}")),
     };
-    let trouble = match trouble {
-        None => landing_trouble(gate).await,
-        Some(why) => Some(why),
-    };
-    let refuses = &gate.store.refuses;
-    refuses.store(trouble.is_some(), Ordering::Relaxed);
-    trouble
+    gate.store.refuses.store(store.is_some(), Ordering::Relaxed);
+    let (mut landings, mut working) = (Vec::new(), 0);
+    for route in &gate.routes {
+        let landing = match &route.landing {
+            Some(landing) => landing.ready(STORE_WITHIN).await.err(),
+            None => None,
+        };
+        let misses_store = store.is_some() && route.settings.keeps_records();
+        working += usize::from(landing.is_none() && !misses_store);
+        landings.extend(landing.map(|why| (route.settings.name.clone(), why.to_string())));
+    }
+    Trouble {
+        is_total: working == 0 && (store.is_some() || !landings.is_empty()),
+        store,
+        landings,
+    }
 }
 
-/// Why rows of a route would not land now.
-async fn landing_trouble(gate: &Gate) -> Option<String> {
-    for route_state in &gate.routes {
-        if let Some(landing) = &route_state.landing
-            && let Err(error) = landing.ready(STORE_WITHIN).await
-        {
-            return Some(format!("landing of {}: {error}", route_state.settings.name));
-        }
+// === impl Trouble ===
+
+impl Trouble {
+    pub(crate) const fn is_none(&self) -> bool {
+        self.store.is_none() && self.landings.is_empty()
     }
-    None
+
+    /// The store, or the names of routes that do not land.
+    fn places(&self) -> Vec<&str> {
+        let store = self.store.as_ref().map(|_| "store");
+        let routes = self.landings.iter().map(|(route, _)| route.as_str());
+        store.into_iter().chain(routes).collect()
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let landing = |(route, why): &(String, String)| format!("landing of {route}: {why}");
+        let landings = self.landings.iter().map(landing);
+        let all: Vec<_> = self.store.iter().cloned().chain(landings).collect();
+        f.write_str(&all.join("; "))
+    }
 }
 
 // === impl StoreHealth ===
@@ -65,20 +97,23 @@ impl StoreHealth {
     }
 }
 
-/// Asks the store again and again, and tells when that changes.
+/// Asks again and again, and logs each change.
 pub(crate) async fn watch(gate: Arc<Gate>) {
-    let mut before = None;
+    let mut before = Trouble::default();
     loop {
-        let now = store_trouble(&gate).await;
-        match (&before, &now) {
-            (None, Some(why)) => {
-                tracing::error!(
-                    why,
-                    "the store does not take writes: not ready until it does"
-                );
+        let now = trouble(&gate).await;
+        if now.places() != before.places() {
+            match &now.store {
+                _ if now.is_none() => {
+                    tracing::warn!("the store and all landings take writes again")
+                }
+                Some(_) => {
+                    tracing::error!(why = %now, "the store does not take writes: routes with records are not ready until it does");
+                }
+                None => {
+                    tracing::error!(why = %now, "rows do not land: these routes are not ready until they do")
+                }
             }
-            (Some(_), None) => tracing::warn!("the store takes writes again"),
-            (None, None) | (Some(_), Some(_)) => {}
         }
         before = now;
         sleep(WATCH_EVERY).await;

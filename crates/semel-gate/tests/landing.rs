@@ -263,6 +263,40 @@ async fn what_does_not_land_is_not_acknowledged() {
 }
 
 #[tokio::test]
+async fn ready_means_that_one_route_can_work() {
+    let land = LandingBed::with(Lands::Delivery, |settings| {
+        let route = &mut settings.routes[0];
+        route.record = RecordKeeping::None;
+        route.on_exhausted = OnExhausted::Nack;
+        let recorded = Route {
+            name: "recorded".into(),
+            path: "/recorded".parse().unwrap(),
+            record: RecordKeeping::Store,
+            on_invalid: OnInvalid::Letter,
+            land: None,
+            ..route.clone()
+        };
+        settings.routes.push(recorded);
+    });
+    let land = land.await;
+    let ready = async || {
+        let ready = land.bed.admin("/readyz").await;
+        (ready.status, ready.text().to_owned())
+    };
+    let partly = "ready, but not every route; the log says why\n".to_owned();
+    let store = "the store does not take writes; the log says why\n".to_owned();
+    assert_eq!(ready().await, (200, "ready\n".into()));
+    land.bed.store.is(Down::Everything);
+    assert_eq!(ready().await, (200, partly.clone()));
+    land.lose_directory();
+    assert_eq!(ready().await, (503, store));
+    land.bed.store.is(Down::Nothing);
+    assert_eq!(ready().await, (200, partly));
+    land.restore_directory();
+    assert_eq!(ready().await, (200, "ready\n".into()));
+}
+
+#[tokio::test]
 async fn with_records_a_duplicate_lands_no_second_row() {
     let land = LandingBed::recorded(Lands::Answer, |_| {}).await;
     land.bed.handler.answers(Say::new(200, "billed"));

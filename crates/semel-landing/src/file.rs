@@ -129,6 +129,11 @@ impl Sink for FileSink {
         self.blocking(|files| files.rows.ready()).await
     }
 
+    async fn try_marker(&mut self, bytes: usize) -> Result<(), WriteError> {
+        self.blocking(move |files| files.rows.try_marker(bytes))
+            .await
+    }
+
     fn due(&self) -> Option<Instant> {
         let files = self.files.as_ref()?;
         [files.rows.due(), files.faults.due()]

@@ -5,6 +5,7 @@ use crate::row::{Fault, Row};
 use crate::sink::{Sink, WriteError};
 use std::collections::VecDeque;
 use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -18,10 +19,26 @@ const GROUP_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most rows that wait for a group; whoever comes then waits before it is taken.
 const QUEUE_ROWS_MAX: usize = 4 * GROUP_ROWS_MAX;
 
+/// Pause between two markers after a refused write.
+const MARKER_PAUSE: Duration = Duration::from_secs(1);
+
 /// Where rows land. Clones land in the same place.
 #[derive(Clone, Debug)]
 pub struct Landing {
     queue: mpsc::Sender<Order>,
+    refusal: Refusal,
+}
+
+/// The reason why the last write was refused, until one succeeds.
+#[derive(Clone, Debug, Default)]
+struct Refusal(Arc<Mutex<Option<NotLanded>>>);
+
+/// A marker that is due after a refused write.
+#[derive(Clone, Copy, Debug)]
+struct Marker {
+    at: Instant,
+    /// The size of the group that was refused.
+    bytes: usize,
 }
 
 /// A row that is durable.
@@ -74,6 +91,8 @@ struct Waiting {
 #[derive(Debug)]
 struct Writer<S> {
     sink: S,
+    refusal: Refusal,
+    marker: Option<Marker>,
     orders: mpsc::Receiver<Order>,
     /// What was taken out of the queue beside the last group.
     next: Option<Order>,
@@ -86,13 +105,16 @@ impl Landing {
     #[must_use]
     pub fn begin(sink: impl Sink) -> Self {
         let (queue, orders) = mpsc::channel(QUEUE_ROWS_MAX);
+        let refusal = Refusal::default();
         let writer = Writer {
             sink,
+            refusal: refusal.clone(),
+            marker: None,
             orders,
             next: None,
         };
         drop(tokio::spawn(writer.run()));
-        Self { queue }
+        Self { queue, refusal }
     }
 
     /// Waits until the row is durable, for so long at the most.
@@ -109,11 +131,15 @@ impl Landing {
         self.asked(order, hears, within).await?
     }
 
-    /// Whether the sink would take a row.
+    /// Asks the sink. After a refused write the landing is not ready until a row lands, or a marker of that size is written:
+    /// one is tried every second.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why a row would not land.
     pub async fn ready(&self, within: Duration) -> Result<(), NotLanded> {
+        if let Some(why) = self.refusal.get() {
+            return Err(why);
+        }
         let (heard, hears) = oneshot::channel();
         self.asked(Order::Ready(heard), hears, within).await?
     }
@@ -138,6 +164,21 @@ impl Landing {
             hears.await.map_err(|_| NotLanded::Closed)
         };
         timeout(within, asked).await.unwrap_or(Err(NotLanded::Late))
+    }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    fn get(&self) -> Option<NotLanded> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, why: Option<NotLanded>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 }
 
@@ -171,15 +212,37 @@ impl<S: Sink> Writer<S> {
             return Some(order);
         }
         loop {
-            let due = self.sink.due();
+            let (due, marker) = (self.sink.due(), self.marker.map(|marker| marker.at));
             tokio::select! {
                 biased;
                 order = self.orders.recv() => return order,
-                () = async { match due { Some(at) => sleep_until(at).await, None => pending().await } } => {
-                    self.sink.tend().await;
-                }
+                () = reached(marker) => self.try_marker().await,
+                () = reached(due) => self.sink.tend().await,
             }
         }
+    }
+
+    async fn try_marker(&mut self) {
+        let Some(Marker { bytes, .. }) = self.marker else {
+            return;
+        };
+        match self.sink.try_marker(bytes).await {
+            // A row that is refused for its own sake shows that rows are written.
+            Ok(()) | Err(WriteError::Refused(_)) => self.writes(),
+            Err(error @ WriteError::Unavailable(_)) => self.refuses(bytes, error.into()),
+        }
+    }
+
+    fn writes(&mut self) {
+        if self.marker.take().is_some() {
+            self.refusal.set(None);
+        }
+    }
+
+    fn refuses(&mut self, bytes: usize, why: NotLanded) {
+        let at = Instant::now() + MARKER_PAUSE;
+        self.marker = Some(Marker { at, bytes });
+        self.refusal.set(Some(why));
     }
 
     /// Everything that waits already, as far as a group goes. Whoever has stopped waiting is left out.
@@ -217,6 +280,7 @@ impl<S: Sink> Writer<S> {
             match self.sink.write(&rows).await {
                 Ok(()) => {
                     pass(Point::Durable);
+                    self.writes();
                     acknowledge(group, begun);
                 }
                 Err(WriteError::Refused(_)) if group.len() > 1 => {
@@ -231,11 +295,23 @@ impl<S: Sink> Writer<S> {
                     }
                     groups.push_front(group);
                 }
-                Err(error @ (WriteError::Refused(_) | WriteError::Unavailable(_))) => {
-                    refuse(group, &error.into());
+                // A fault that is refused says nothing about rows.
+                Err(error @ WriteError::Refused(_)) => refuse(group, &error.into()),
+                Err(error @ WriteError::Unavailable(_)) => {
+                    let why = NotLanded::from(error);
+                    let bytes = rows.iter().map(|row| row.bytes()).sum();
+                    self.refuses(bytes, why.clone());
+                    refuse(group, &why);
                 }
             }
         }
+    }
+}
+
+async fn reached(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => pending().await,
     }
 }
 

@@ -26,6 +26,12 @@ pub trait Sink: Send + Debug + 'static {
     /// Why not.
     async fn ready(&mut self) -> Result<(), WriteError>;
 
+    /// Writes a marker of this size where a group would go, durably, and takes it back.
+    ///
+    /// # Errors
+    /// Why a group would not be written now.
+    async fn try_marker(&mut self, bytes: usize) -> Result<(), WriteError>;
+
     /// When [`tend`](Self::tend) is due; `None`: never.
     fn due(&self) -> Option<Instant> {
         None

@@ -14,7 +14,7 @@ use copy::{fault_columns, fault_line, row_columns, row_line};
 use futures_util::SinkExt;
 use semel::Error;
 use semel_landing::failpoint::{Point, pass};
-use semel_landing::{Row, Sink, WriteError};
+use semel_landing::{Answer, Row, Sink, WriteError};
 use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
@@ -26,6 +26,9 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 /// Every commit waits for the disk, and for the standby if there is one, whatever the role's own settings say. Whoever
 /// makes an index on the table is waited for a moment.
 const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '2s'";
+
+const COMMIT: &str = "COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
 
 /// Classes of errors that speak of the server or of the table: connections, what is not supported or not there, rights,
 /// rollbacks, resources, an operator's acts. All others speak of what was written, with words of a trigger's own too.
@@ -114,7 +117,7 @@ impl TableSink {
         self.session.as_ref().ok_or_else(missing)
     }
 
-    async fn copy(&mut self, group: &[&Row]) -> Result<(), WriteError> {
+    async fn copy(&mut self, group: &[&Row], end: &str) -> Result<(), WriteError> {
         let (answers, table) = (self.answers, self.table.clone());
         let session = self
             .connected()
@@ -140,7 +143,7 @@ impl TableSink {
         all_taken(&table.faults(), lines.len(), copied.map_err(in_words)?)?;
         pass(Point::Written);
         let warned = session.warnings();
-        client.batch_execute("COMMIT").await.map_err(in_words)?;
+        client.batch_execute(end).await.map_err(in_words)?;
         if session.warnings() == warned {
             return Ok(());
         }
@@ -269,7 +272,7 @@ fn refusal(error: tokio_postgres::Error, place: &str) -> WriteError {
 impl Sink for TableSink {
     async fn write(&mut self, group: &[&Row]) -> Result<(), WriteError> {
         let within = self.answer_within + self.connect_within;
-        let written = timeout(within, self.copy(group)).await;
+        let written = timeout(within, self.copy(group, COMMIT)).await;
         if let Ok(Err(WriteError::Refused(why))) = written {
             self.roll_back().await;
             return Err(WriteError::Refused(why));
@@ -281,6 +284,17 @@ impl Sink for TableSink {
         let within = self.answer_within + self.connect_within;
         let asked = timeout(within, self.ask()).await;
         self.settled(asked)
+    }
+
+    async fn try_marker(&mut self, bytes: usize) -> Result<(), WriteError> {
+        let within = self.answer_within + self.connect_within;
+        let mut row = Row::new("marker", "\n".repeat(bytes)).named("marker", "marker");
+        row.answer = self.answers.then(|| Answer {
+            status: 200,
+            body: Bytes::new(),
+        });
+        let tried = timeout(within, self.copy(&[&row], ROLLBACK)).await;
+        self.settled(tried)
     }
 
     async fn close(&mut self) {

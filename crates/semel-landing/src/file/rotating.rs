@@ -86,6 +86,14 @@ impl Rotating {
         std::fs::remove_file(&probe.path)
     }
 
+    /// Writes and syncs a separate file, and removes it.
+    pub(super) fn try_marker(&self, bytes: usize) -> io::Result<()> {
+        let mut marker = OpenFile::create(&self.directory)?;
+        let written = marker.file.write_all(&vec![b'\n'; bytes]);
+        let synced = written.and_then(|()| marker.file.sync_data());
+        std::fs::remove_file(&marker.path).and(synced)
+    }
+
     /// When the file is too old to wait for more.
     pub(super) fn due(&self) -> Option<Instant> {
         let open = self.open.as_ref()?;
