@@ -79,6 +79,21 @@ async fn land(landing: &Landing, row: Row) -> Result<usize, NotLanded> {
 }
 
 #[tokio::test]
+async fn a_landing_that_rejected_a_write_is_ready_after_a_marker() {
+    let bed = Bed::new("land_marker", TABLES_WITH_ANSWER).await;
+    let landing = Landing::begin(bed.sink(true));
+    let alter = async |sql: &str| bed.sql.batch_execute(sql).await.unwrap();
+    alter("ALTER TABLE landing RENAME TO away").await;
+    let refused = land(&landing, row("refused")).await.unwrap_err();
+    assert_eq!(landing.ready(PATIENCE).await, Err(refused));
+    alter("ALTER TABLE away RENAME TO landing").await;
+    while landing.ready(PATIENCE).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(bed.ids("landing").await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_row_has_every_column_as_it_came() {
     let bed = Bed::new("land_columns", TABLES_WITH_ANSWER).await;
     let says = bed.sink(true).check().await.unwrap();
