@@ -24,6 +24,7 @@ use crate::settings::{Pass, Route, Secret, Settings, Source};
 use crate::steps;
 use crate::store_times::StoreTimes;
 use crate::trace::{self, Exporter, Tracer};
+use crate::turned_away::TurnedAwayLog;
 use crate::upstream::Client;
 use crate::verify::KeySets;
 use bytes::Bytes;
@@ -78,6 +79,7 @@ pub(crate) struct Gate {
     pub(crate) deliveries: TaskTracker,
     /// Whether the store took a write when it was last asked.
     pub(crate) store: StoreHealth,
+    pub(crate) turned_away_log: TurnedAwayLog,
     /// What operators did.
     pub(crate) audit: Arc<Audit>,
     /// What its routes promise, as far as that is known.
@@ -202,6 +204,7 @@ impl Gate {
             phase: watch::Sender::new(Phase::Serving),
             deliveries: TaskTracker::new(),
             store: StoreHealth::default(),
+            turned_away_log: TurnedAwayLog::default(),
             audit: Arc::default(),
             promises: PromiseLines::default(),
             store_times,

@@ -21,6 +21,7 @@ mod activity;
 mod router_service;
 mod normalize;
 mod refusal;
+mod turned_away;
 mod head;
 mod bodies;
 mod byte_budget;

@@ -17,11 +17,13 @@ use crate::reply::problem::Problem;
 use crate::settings::{Pass, Settings, Source};
 use crate::silence::Silence;
 use crate::trace::{Exporter, Exporting};
+use crate::turned_away::turn_away;
 use crate::upstream::{Connection, Reply, full, streamed};
 use crate::waiting_sender::WaitingSender;
 use crate::{admin, headers, health, normalize, pace, refusal, source, steps, verify};
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
+use http::request::Parts;
 use http::{HeaderMap, Method, Request, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -233,24 +235,26 @@ async fn serve_one(gate: Arc<Gate>, peer: &Peer, request: Request<Incoming>) -> 
     let (mut parts, body) = request.into_parts();
     let path = match normalize::normalize(&mut parts, &gate.header_rules) {
         Ok(Some(path)) => path,
-        Ok(None) => return refuse(&refusal::UNKNOWN_PATH),
-        Err(why) => return reject(&why, parts.version),
+        Ok(None) => return turn_away(&gate, &parts, &refusal::UNKNOWN_PATH),
+        Err(why) => return reject(&gate, &parts, &why),
     };
-    let request = Request::from_parts(parts, body);
-    let handshake = verify::answer_handshake(&gate, request.method(), &path, request.headers());
+    let handshake = verify::answer_handshake(&gate, &parts.method, &path, &parts.headers);
     if let Some(answer) = handshake {
         return answer.map(full);
     }
-    match gate.find_route(request.method(), &path) {
+    match gate.find_route(&parts.method, &path) {
         RouteMatch::Protected(route_state) => {
             let route_state = Arc::clone(route_state);
+            let request = Request::from_parts(parts, body);
             let grant = CorsGrant::of(&route_state.settings, request.headers());
             grant.apply(protected(gate, peer, route_state, request).await)
         }
-        RouteMatch::Pass(pass) => forward(&gate, peer, pass, request).await,
-        RouteMatch::OtherMethod => refuse(&refusal::OTHER_METHOD),
-        RouteMatch::Unknown => refuse(&refusal::UNKNOWN_PATH),
-        RouteMatch::Ambiguous(why) => refuse(&refusal::ambiguous_path(why)),
+        RouteMatch::Pass(pass) => {
+            forward(&gate, peer, pass, Request::from_parts(parts, body)).await
+        }
+        RouteMatch::OtherMethod => turn_away(&gate, &parts, &refusal::OTHER_METHOD),
+        RouteMatch::Unknown => turn_away(&gate, &parts, &refusal::UNKNOWN_PATH),
+        RouteMatch::Ambiguous(why) => turn_away(&gate, &parts, &refusal::ambiguous_path(why)),
     }
 }
 
@@ -259,9 +263,9 @@ fn refuse(problem: &Problem) -> Reply {
 }
 
 /// Where the end of a request is unsure, nothing may follow it.
-fn reject(why: &Rejection, version: Version) -> Reply {
-    let mut reply = refuse(&refusal::rejected(why));
-    if version < Version::HTTP_2 && !matches!(why, Rejection::Path(_)) {
+fn reject(gate: &Gate, head: &Parts, why: &Rejection) -> Reply {
+    let mut reply = turn_away(gate, head, &refusal::rejected(why));
+    if head.version < Version::HTTP_2 && !matches!(why, Rejection::Path(_)) {
         let close = HeaderValue::from_static("close");
         reply.headers_mut().insert(CONNECTION, close);
     }
@@ -284,7 +288,8 @@ async fn protected(
     let who = source::sender_by_head(&route_state.settings.sources, request.headers());
     if passes(&route_state, request.method()) && who == Source::Api {
         if headers::has(request.headers(), headers::IDEMPOTENCY_KEY) {
-            return refuse(&refusal::key_unprotected(request.method()));
+            let problem = refusal::key_unprotected(request.method());
+            return turn_away(&gate, &request.into_parts().0, &problem);
         }
         return forward(&gate, peer, &route_state.pass(), request).await;
     }
@@ -300,7 +305,7 @@ async fn protected(
     };
     let (body, share) = match read.await {
         Ok(read) => read,
-        Err(why) => return unread(&gate, who, &why),
+        Err(why) => return unread(&gate, &parts, who, &why),
     };
     // What the connection left beside the request is not the delivery's.
     parts.extensions.clear();
@@ -317,9 +322,9 @@ async fn protected(
         .unwrap_or_else(|_| GATE_BROKEN.response().map(full))
 }
 
-fn unread(gate: &Gate, who: Source, why: &BodyError) -> Reply {
+fn unread(gate: &Gate, head: &Parts, who: Source, why: &BodyError) -> Reply {
     gate.metrics.body_refused(why);
-    refuse(&refusal::unread(who, why))
+    turn_away(gate, head, &refusal::unread(who, why))
 }
 
 /// The body counts as in hand until the delivery has come to its end.
@@ -347,7 +352,7 @@ async fn forward(gate: &Arc<Gate>, peer: &Peer, pass: &Pass, request: Request<In
     let (parts, body) = request.into_parts();
     let _share = match gate.bodies.head(&peer.bodies, &parts) {
         Ok(share) => share,
-        Err(why) => return unread(gate, Source::Api, &why),
+        Err(why) => return unread(gate, &parts, Source::Api, &why),
     };
     let limits = &gate.settings.limits;
     let silence = Silence::new(limits);

@@ -17,6 +17,7 @@ mod verify;
 mod sources;
 mod same_work;
 mod input;
+mod turned_away;
 mod replies;
 mod letters;
 mod unfinished;

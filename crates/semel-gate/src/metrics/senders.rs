@@ -1,6 +1,6 @@
 //! What is counted of senders: those that are not believed, and those that send no key yet.
 
-use super::{RouteLabel, added};
+use super::{ReasonLabel, RouteLabel, added};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 pub(crate) struct SenderMetrics {
     unverified: Family<UnverifiedLabels, Counter>,
     unprotected: Family<RouteLabel, Counter>,
+    turned_away: Family<ReasonLabel, Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,6 +35,11 @@ impl SenderMetrics {
                 "unprotected",
                 "Requests without a key that were forwarded unprotected (`key_missing`)",
             ),
+            turned_away: added(
+                registry,
+                "turned_away",
+                "Requests that were refused before they were deliveries, by reason",
+            ),
         }
     }
 
@@ -42,6 +48,12 @@ impl SenderMetrics {
         let route = route.into();
         let label = UnverifiedLabels { route, reason };
         self.unverified.get_or_create(&label).inc();
+    }
+
+    /// Counts a request that was refused before it was a delivery.
+    pub(crate) fn turned_away(&self, reason: &'static str) {
+        let label = ReasonLabel { reason };
+        self.turned_away.get_or_create(&label).inc();
     }
 
     /// A request without a key was forwarded unprotected.

@@ -71,6 +71,14 @@ impl Problem {
         }
     }
 
+    pub(crate) const fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Asks for a pause, in whole seconds.
     pub(crate) const fn retry_after(mut self, pause: Duration) -> Self {
         self.retry_after = Some(pause);
