@@ -50,9 +50,7 @@ async fn a_method_and_a_size_too() {
         .path("/seen")
         .method(Method::PUT);
     bed.ask(put).await.is_problem(405, "other-method");
-    let large = Sender::Push
-        .sends("lost-3", &"x".repeat(200))
-        .path("/seen");
+    let large = Sender::Push.sends("lost-3", &"x".repeat(200)).path("/seen");
     bed.ask(large).await.is_problem(413, "body-too-large");
     for reason in ["other-method", "body-too-large"] {
         let lines = log_lines::heard("delivery", "reason", reason);

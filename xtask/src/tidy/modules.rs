@@ -90,9 +90,12 @@ fn largest_component(
 ) -> Vec<String> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         modules.iter().map(|it| (it, reached(it, edges))).collect();
+    let leads = |from: &String, to: &String| {
+        let reached = reached.get(from);
+        from == to || reached.is_some_and(|reached| reached.contains(to))
+    };
     let component = |of: &String| {
-        let both =
-            |it: &&String| *it == of || reached[of].contains(*it) && reached[*it].contains(of);
+        let both = |it: &&String| leads(of, it) && leads(it, of);
         modules.iter().filter(both).cloned().collect::<Vec<_>>()
     };
     let components = modules.iter().map(component);
@@ -229,6 +232,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a path that begins with `crate`, `super` or `self`.
     fn path(&mut self, is_public: bool) {
+        let begin = self.at;
         let mut base: Path = self.file.clone();
         base.extend(self.inline.iter().map(|(_, name)| name.clone()));
         loop {
@@ -243,7 +247,7 @@ impl<'a> Reader<'a> {
                 return;
             }
         }
-        if base.is_empty() || self.at > 1 && self.tokens[self.at - 1].0 == "::" {
+        if self.at > begin {
             self.tree(&base, is_public);
         }
     }
@@ -292,9 +296,11 @@ impl<'a> Reader<'a> {
 
 fn declared(text: &str) -> BTreeSet<String> {
     let tokens = rust_text::tokens(text);
-    let declares = |it: &&[(&str, usize)]| it[0].0 == "mod" && it[2].0 == ";";
-    let names = tokens.windows(3).filter(declares);
-    names.map(|it| it[1].0.to_owned()).collect()
+    let name = |it: &[(&str, usize)]| match it {
+        [("mod", _), (name, _), (";", _)] => Some((*name).to_owned()),
+        _ => None,
+    };
+    tokens.windows(3).filter_map(name).collect()
 }
 
 fn module_path(path: &str) -> Path {

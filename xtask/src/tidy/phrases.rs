@@ -86,9 +86,9 @@ impl Phrases {
     fn find(&self, line: &str) -> Option<&Phrase> {
         let line = line.to_lowercase();
         let words: Vec<&str> = words(&line).collect();
-        (0..words.len()).find_map(|at| {
-            let rest = &words[at..];
-            let here = self.by_first_word.get(rest[0])?;
+        let mut starts = (0..words.len()).filter_map(|at| words.get(at..));
+        starts.find_map(|rest| {
+            let here = self.by_first_word.get(*rest.first()?)?;
             here.iter().find(|it| {
                 rest.len() >= it.words.len() && it.words.iter().zip(rest).all(|(a, b)| a == b)
             })

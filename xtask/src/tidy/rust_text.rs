@@ -2,9 +2,7 @@
 
 /// Returns the tokens of `text`, each with its line, counted from 1.
 pub(super) fn tokens(text: &str) -> Vec<(&str, usize)> {
-    let mut tokens = without_tests(lex(text));
-    tokens.shrink_to_fit();
-    tokens
+    without_tests(&lex(text))
 }
 
 fn lex(text: &str) -> Vec<(&str, usize)> {
@@ -40,23 +38,22 @@ fn is_word(c: char) -> bool {
 /// Rust's block comments nest.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0;
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text.as_bytes()[at..];
-        if rest.starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if rest.starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
+    let mut rest = text.as_bytes();
+    loop {
+        rest = match rest {
+            [b'/', b'*', rest @ ..] => {
+                depth += 1;
+                rest
             }
-        } else {
-            at += 1;
-        }
+            [b'*', b'/', rest @ ..] if depth == 1 => return text.len() - rest.len(),
+            [b'*', b'/', rest @ ..] => {
+                depth -= 1;
+                rest
+            }
+            [_, rest @ ..] => rest,
+            [] => return text.len(),
+        };
     }
-    text.len()
 }
 
 fn string(text: &str) -> usize {
@@ -105,18 +102,16 @@ fn character(text: &str) -> usize {
 }
 
 /// Drops each item behind `#[cfg(test)]`.
-fn without_tests(tokens: Vec<(&str, usize)>) -> Vec<(&str, usize)> {
+fn without_tests<'a>(mut tokens: &[(&'a str, usize)]) -> Vec<(&'a str, usize)> {
     const TEST: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::with_capacity(tokens.len());
-    let mut at = 0;
-    while at < tokens.len() {
-        let here = &tokens[at..];
-        let is_test = here.len() > TEST.len() && here.iter().zip(TEST).all(|(a, b)| a.0 == b);
+    while let [first, rest @ ..] = tokens {
+        let is_test = rest.len() > TEST.len() && tokens.iter().zip(TEST).all(|(a, b)| a.0 == b);
         if is_test {
-            at += item(here);
+            tokens = tokens.get(item(tokens)..).unwrap_or_default();
         } else {
-            kept.push(tokens[at]);
-            at += 1;
+            kept.push(*first);
+            tokens = rest;
         }
     }
     kept
