@@ -26,7 +26,7 @@ async fn each_has_a_line_with_its_senders_ids_and_is_counted() {
     ] {
         let ask = Sender::Task.sends("lost-1", "{}").path(path);
         bed.ask(ask).await.is_problem(status, reason);
-        let lines = log_lines::heard("delivery", "path", path);
+        let lines = log_lines::lines("path", path);
         assert_eq!(lines.len(), 1, "{path}: {lines:?}");
         assert_eq!(lines[0]["level"], "WARN");
         assert_eq!(lines[0]["outcome"], "turned-away");
@@ -53,7 +53,7 @@ async fn a_method_and_a_size_too() {
     let large = Sender::Push.sends("lost-3", &"x".repeat(200)).path("/seen");
     bed.ask(large).await.is_problem(413, "body-too-large");
     for reason in ["other-method", "body-too-large"] {
-        let lines = log_lines::heard("delivery", "reason", reason);
+        let lines = log_lines::lines("reason", reason);
         let named = |line: &&Value| line["path"] == "/seen" && line["method"].is_string();
         assert_eq!(lines.iter().filter(named).count(), 1, "{lines:?}");
         bed.counts(&format!(
