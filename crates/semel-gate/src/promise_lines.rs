@@ -2,11 +2,11 @@
 
 use crate::settings::Promise;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-/// What the routes promise; known once the store has been read.
+/// What the routes promise, as far as the store and the servers of landings were read.
 #[derive(Clone, Debug, Default)]
-pub struct PromiseLines(Arc<OnceLock<BTreeMap<String, PromiseLine>>>);
+pub struct PromiseLines(Arc<RwLock<BTreeMap<String, PromiseLine>>>);
 
 /// What one route promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,13 @@ pub struct PromiseLine {
 // === impl PromiseLines ===
 
 impl PromiseLines {
-    /// Makes them known, by the names of their routes. The first word counts.
+    /// Makes them known, by the names of their routes, in place of those before.
     pub fn prove(&self, lines: BTreeMap<String, PromiseLine>) {
-        self.0.get_or_init(|| lines);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = lines;
     }
 
-    pub(crate) fn of(&self, route: &str) -> Option<&PromiseLine> {
-        self.0.get()?.get(route)
+    pub(crate) fn of(&self, route: &str) -> Option<PromiseLine> {
+        let lines = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        lines.get(route).cloned()
     }
 }

@@ -217,7 +217,7 @@ fn terms(settings: &Route) -> Markup {
 /// What is proved of its effects.
 pub(super) fn promise(gate: &Gate, settings: &Route) -> Markup {
     let line = gate.promises.of(&settings.name);
-    match line.and_then(|it| it.proved) {
+    match line.as_ref().and_then(|it| it.proved) {
         Some(promise) => {
             let strong = promise == crate::settings::Promise::ExactlyOnce;
             html! { span class=(if strong { "promise strong" } else { "promise" }) { (promise) } }
