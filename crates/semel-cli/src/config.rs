@@ -30,14 +30,16 @@ pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment, check_
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_new_text, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
-pub(crate) use terms::{default_horizon, is_named_by_task, longest_horizon, needs_memory};
+pub(crate) use terms::{
+    changed_by_copy, default_horizon, is_named_by_task, longest_horizon, needs_memory,
+};
 pub(crate) use values::{read_duration, written};
 
 use crate::landing_url::LandingUrl;
 use crate::promise::Declared;
 use crate::store_url::StoreUrl;
 use semel_gate::settings::{Route, Settings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// All that a gate needs to start.
@@ -51,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) settings: Settings,
     /// Where deliveries land, by the names of their routes.
     pub(crate) landings: BTreeMap<String, LandingUrl>,
+    /// Names of routes whose horizon follows from `seek = "never"`.
+    pub(crate) never_sought: BTreeSet<String>,
     /// How many connections to its database the handler may use, over all instances.
     pub(crate) database_connections: Option<u64>,
     /// Where this process runs, when that is known.

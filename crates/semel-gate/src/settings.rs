@@ -238,9 +238,9 @@ pub struct Terms {
 /// How often a sender delivers before it gives up for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderAttempts {
-    /// So often; without it, as long as its horizon lasts.
+    /// Maximum deliveries; `None`: no limit in number, or a schedule whose number of deliveries is not documented.
     pub most: Option<u32>,
-    /// Whether the route says so; otherwise it is what such senders do by default.
+    /// Whether the route declares it; otherwise it is the sender's default.
     pub declared: bool,
 }
 

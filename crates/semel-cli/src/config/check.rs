@@ -78,8 +78,8 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             config.settings.bodies_bytes_max,
             config.platform,
         ));
+        found.extend(long::check(config, route));
         if route.keeps_records() {
-            found.extend(long::check(config, route));
             found.extend(probe::check(route));
         } else {
             found.extend(stateless::check(route, config.platform));

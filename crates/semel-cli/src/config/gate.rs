@@ -23,7 +23,7 @@ use semel_gate::settings::{
     CERTIFICATE_RELOAD_EVERY, IdentityFiles, Limits, ListenerTls, Pass, RECONCILE_EVERY, Secret,
     Settings, Upstream,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -83,8 +83,11 @@ pub(crate) fn read(
         }
     }
     refuse_overlaps(&placed, settings.pass.as_ref(), mistakes);
-    let mut landings = BTreeMap::new();
+    let (mut landings, mut never_sought) = (BTreeMap::new(), BTreeSet::new());
     for placed in placed {
+        if placed.never_sought {
+            never_sought.insert(placed.route.name.clone());
+        }
         if let Some(url) = placed.landing {
             landings.insert(placed.route.name.clone(), url);
         }
@@ -96,6 +99,7 @@ pub(crate) fn read(
         declared,
         settings,
         landings,
+        never_sought,
         database_connections: database_connections.and_then(|count| u64::try_from(count).ok()),
         platform,
         freezes: common.freezes,

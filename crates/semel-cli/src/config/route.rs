@@ -53,6 +53,8 @@ pub(crate) struct Placed {
     pub(crate) route: Route,
     /// Where its deliveries land.
     pub(crate) landing: Option<LandingUrl>,
+    /// True where its horizon follows from `seek = "never"`.
+    pub(crate) never_sought: bool,
 }
 
 /// Reads a route; none when it is not a table.
@@ -73,10 +75,12 @@ pub(crate) fn read(
     let title = title(number, members);
     let mut section = Section::open(Level::Route, members, value.location, Some(title), mistakes);
     let landing = landing::landing(&mut section);
+    let route = route(&mut section, common, landing.as_ref());
     Some(Placed {
         location: value.location,
-        route: route(&mut section, common, landing.as_ref()),
+        route,
         landing: landing.and_then(|landing| landing.url),
+        never_sought: section.given("seek") && !section.given("horizon"),
     })
 }
 
@@ -123,6 +127,7 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
     let in_doubt = section.value("in_doubt", route_values::in_doubt);
     let completes = completes(section, common);
     landing::judge(section, landing, in_doubt, completes);
+    let dead_letter_topic = stateless::dead_letter_topic(section, &sources);
     let (is_private, keep_payload) = shown(section, common);
     Route {
         name: name.unwrap_or_default(),
@@ -140,7 +145,7 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
         require: section.list("require", route_values::pointer),
         record,
         platform_timeout: section.take("platform_timeout", duration),
-        dead_letter_topic: section.value("dead_letter_topic", switch),
+        dead_letter_topic,
         terms: all_terms(webhook, &own),
         in_doubt,
         probe: probe(section, in_doubt, completes),
@@ -317,6 +322,14 @@ fn own_terms(
         );
         section.wrong("timeout", says);
     }
+    let says = "`sender_attempts` = \"unlimited\": this sender gives up after a number of attempts or when its schedule ends; \
+                write a number, or leave it out";
+    let is_unlimited = own.sender_attempts == Some(None);
+    section.refuse_if(
+        is_unlimited && senders.webhook().is_some(),
+        "sender_attempts",
+        says,
+    );
     for (field, source, is_about) in [
         ("max_backoff", Source::CloudTasks, "a Cloud Tasks queue"),
         (

@@ -331,9 +331,10 @@ pub(crate) const fn attempts_of(source: Source) -> &'static str {
         Source::PubSub => {
             "the subscription's max_delivery_attempts, or \"unlimited\" when it has no dead-letter policy"
         }
-        Source::Api | Source::CloudEvents | Source::Webhook(_) => {
+        Source::Api | Source::CloudEvents => {
             "a number, or \"unlimited\" when only a time limits it"
         }
+        Source::Webhook(_) => "a number",
     }
 }
 

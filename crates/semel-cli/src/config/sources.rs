@@ -4,7 +4,7 @@
 #[cfg(test)]
 use super::terms::{RouteTerms, terms};
 use super::values::written;
-use semel_gate::settings::{Redelivery, Source, Terms, Webhook};
+use semel_gate::settings::{RecordKeeping, Redelivery, Route, Source, Terms, Webhook};
 use std::time::Duration;
 
 /// One row: a source under the terms of a route.
@@ -20,42 +20,82 @@ pub(crate) struct SourceRow {
     pub(crate) letter: String,
 }
 
-/// The longest `deadline` that a sender has, and the words for it.
-pub(crate) const fn deadline_max(source: Source) -> Option<(Duration, &'static str)> {
-    match source {
-        Source::PubSub => Some((
-            Duration::from_secs(600),
-            "an ack deadline of Pub/Sub is 10m at most",
-        )),
-        Source::CloudEvents => Some((
-            Duration::from_secs(600),
-            "Eventarc delivers through Pub/Sub, whose ack deadline is 10m at most",
-        )),
-        Source::CloudTasks => Some((
-            Duration::from_secs(30 * 60),
-            "Cloud Tasks waits 30m at most for an HTTP target (an App Engine target may take 24h, but the gate is none)",
-        )),
-        Source::Api | Source::Webhook(_) => None,
-    }
+/// A limit of a sender, documented or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SenderLimit<T> {
+    pub(crate) most: T,
+    /// True where the sender documents it; otherwise it is an assumption.
+    pub(crate) is_documented: bool,
+    pub(crate) why: &'static str,
 }
 
-/// The largest body that a sender may deliver, where that is documented, and the words for it.
-pub(crate) const fn body_bytes_max_of(source: Source) -> Option<(usize, &'static str)> {
+/// The longest `deadline` that a sender has.
+pub(crate) fn deadline_max(source: Source, route: &Route) -> Option<SenderLimit<Duration>> {
+    let (most, is_documented, why) = match source {
+        Source::Api => return None,
+        Source::PubSub => (600, true, "an ack deadline of Pub/Sub is 10m at most"),
+        // Eventarc asks for no handshake.
+        Source::CloudEvents if !route.webhook_origins.is_empty() => (
+            600,
+            false,
+            "no sender of CloudEvents is known to wait longer than Eventarc, which waits 10m",
+        ),
+        Source::CloudEvents => (
+            600,
+            true,
+            "Eventarc delivers through Pub/Sub, whose ack deadline is 10m at most",
+        ),
+        Source::CloudTasks => (
+            30 * 60,
+            true,
+            "Cloud Tasks waits 30m at most for an HTTP target (an App Engine target may take 24h, but the gate is none)",
+        ),
+        Source::Webhook(Webhook::GitHub) => (10, true, "GitHub waits 10s for an answer"),
+        Source::Webhook(Webhook::Shopify) => (5, true, "Shopify waits 5s for an answer"),
+        Source::Webhook(Webhook::Standard) => (
+            30,
+            true,
+            "Standard Webhooks has its senders wait for 15s to 30s",
+        ),
+        Source::Webhook(Webhook::Stripe) => (
+            10,
+            false,
+            "Stripe does not document how long it waits for an answer; 10s is assumed",
+        ),
+    };
+    Some(SenderLimit {
+        most: Duration::from_secs(most),
+        is_documented,
+        why,
+    })
+}
+
+/// The largest body that a sender may deliver. Where none is documented, it is the default of `body_bytes_max`.
+pub(crate) fn body_bytes_max_of(source: Source) -> Option<SenderLimit<usize>> {
     const MIB: usize = 1 << 20;
     // A message of 10 MB in base64, and a MiB for its attributes, escaped, and the envelope.
     const MESSAGE: usize = 10 * MIB / 3 * 4 + MIB;
-    match source {
-        Source::CloudTasks => Some((MIB, "a task of 1 MiB")),
-        Source::PubSub => Some((MESSAGE, "a message of 10 MB in its envelope")),
-        Source::CloudEvents => Some((
+    let (most, is_documented, why) = match source {
+        Source::Api => return None,
+        Source::CloudTasks => (MIB, true, "a task of 1 MiB"),
+        Source::PubSub => (MESSAGE, true, "a message of 10 MB in its envelope"),
+        Source::CloudEvents => (
             MESSAGE,
+            true,
             "an event of Eventarc that carries a message of 10 MB in its envelope",
-        )),
-        Source::Webhook(Webhook::GitHub) => Some((25 * MIB, "a payload of 25 MB")),
-        Source::Webhook(Webhook::Stripe | Webhook::Shopify | Webhook::Standard) | Source::Api => {
-            None
-        }
-    }
+        ),
+        Source::Webhook(Webhook::GitHub) => (25 * MIB, true, "a payload of 25 MB"),
+        Source::Webhook(Webhook::Stripe | Webhook::Shopify | Webhook::Standard) => (
+            16 * MIB,
+            false,
+            "larger payloads (no limit is documented; a promise needs the default of body_bytes_max)",
+        ),
+    };
+    Some(SenderLimit {
+        most,
+        is_documented,
+        why,
+    })
 }
 
 /// The table in Markdown, with the settings that make a difference.
@@ -70,6 +110,13 @@ pub(crate) fn markdown() -> String {
         let source = Source::Webhook(it);
         (format!("`{source}`"), source, plain())
     });
+    let stateless = SourceRow::of(
+        Source::PubSub,
+        &terms(Source::PubSub, &plain()),
+        RecordKeeping::None,
+    );
+    let stateless =
+        stateless.markdown("any of them but `api`, `record = \"none\"` (here `pubsub`)");
     let rows = [
         ("`api`".to_owned(), Source::Api, plain()),
         ("`cloud-tasks`".into(), Source::CloudTasks, plain()),
@@ -92,14 +139,16 @@ pub(crate) fn markdown() -> String {
         ),
     ];
     let rows = rows.into_iter().chain(webhooks);
-    rows.map(|(title, source, own)| SourceRow::of(source, &terms(source, &own)).markdown(&title))
-        .collect()
+    let rows = rows.map(|(title, source, own)| {
+        SourceRow::of(source, &terms(source, &own), RecordKeeping::Store).markdown(&title)
+    });
+    rows.chain([stateless]).collect()
 }
 
 // === impl SourceRow ===
 
 impl SourceRow {
-    pub(crate) fn of(source: Source, terms: &Terms) -> Self {
+    pub(crate) fn of(source: Source, terms: &Terms, record: RecordKeeping) -> Self {
         let redelivery = terms.redelivery(source);
         let (kind, attempts) = match redelivery {
             Redelivery::Unlimited => ("unlimited", "no limit".to_owned()),
@@ -116,7 +165,10 @@ impl SourceRow {
             attempts,
             span: terms.horizon,
             gap: terms.gap,
-            letter: letter(source, terms, redelivery),
+            letter: match record {
+                RecordKeeping::Store => letter(source, terms, redelivery),
+                RecordKeeping::None => "never: without a record nothing is kept".into(),
+            },
         }
     }
 

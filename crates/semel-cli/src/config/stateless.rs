@@ -2,7 +2,8 @@
 
 use super::route_values;
 use super::section::Section;
-use semel_gate::settings::{OnExhausted, OnInvalid, RecordKeeping};
+use super::values::switch;
+use semel_gate::settings::{OnExhausted, OnInvalid, RecordKeeping, Source};
 
 /// Settings of what a record remembers, and of letters.
 const OF_RECORDS: [&str; 17] = [
@@ -40,6 +41,20 @@ pub(super) fn judge(section: &mut Section<'_>, record: RecordKeeping) {
     for name in idle {
         section.refuse_if(section.given(name), name, format!("`{name}` {why}"));
     }
+}
+
+/// Declares that senders keep what they give up. Only Pub/Sub can: the others drop it.
+pub(super) fn dead_letter_topic(section: &mut Section<'_>, sources: &[Source]) -> bool {
+    let declared = section.value("dead_letter_topic", switch);
+    let drops = |source: &&Source| source.is_broker() && **source != Source::PubSub;
+    if let Some(source) = sources.iter().find(drops).filter(|_| declared) {
+        let says = format!(
+            "`dead_letter_topic`: {source} has none and drops what it gives up; keep records, which keep letters, or take \
+             pubsub alone (source = \"pubsub\")"
+        );
+        section.wrong("dead_letter_topic", says);
+    }
+    declared
 }
 
 /// What becomes of an invalid delivery: it lands where deliveries do, and without a store there are no letters.

@@ -72,14 +72,14 @@ const MAX_BACKOFF_DEFAULT: Duration = Duration::from_secs(3600);
 /// The longest pause between two deliveries of Pub/Sub, and of Eventarc, which delivers through it.
 const MAX_BACKOFF_PUBSUB: Duration = seconds(600);
 
-/// Cloud Tasks deletes a task after this time, whatever became of it.
+/// Cloud Tasks deletes a task this long after its creation.
 const TASK_RETENTION: Duration = days(31);
+
+/// Maximum time between the creation of a task and the time for which it is scheduled.
+const TASK_SCHEDULED_AHEAD: Duration = days(30);
 
 /// The longest retention of a Pub/Sub topic or subscription: a seek delivers all of it again.
 const PUBSUB_RETENTION_MAX: Duration = days(31);
-
-/// Shopify's documented schedule: eight retries.
-const SHOPIFY_SCHEDULE: Duration = seconds(4 * 3600);
 
 /// The default retention of a Pub/Sub subscription.
 const PUBSUB_RETENTION: Duration = days(7);
@@ -108,16 +108,17 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
         .horizon
         .or_else(|| horizon(source, attempts, own.never_seeks));
     let delivers_for = delivers_for(source, attempts, own.horizon);
+    let demanded = horizon.filter(|_| own.promise.is_some_and(needs_memory));
     let mut terms = Terms {
         key: own.key.clone().unwrap_or_else(default_key),
         lease: own.lease,
         timeout: own.timeout.or(latest).unwrap_or(TIMEOUT_API),
         deadline,
         sender_attempts: attempts,
-        retention: own.retention.unwrap_or_else(|| {
-            let demanded = horizon.filter(|_| own.promise.is_some_and(needs_memory));
-            demanded.unwrap_or(defaults.retention)
-        }),
+        // A demand makes memory longer, never shorter.
+        retention: own
+            .retention
+            .unwrap_or(defaults.retention.max(demanded.unwrap_or_default())),
         horizon,
         delivers_for,
         gap: gap(source, deadline, own.max_backoff),
@@ -173,15 +174,24 @@ pub(crate) fn bound(source: Source, terms: &Terms, freezes: bool) -> Option<Boun
         .map(Bound::Attempts)
 }
 
-/// Whether a message that is given up arrives once more under another key: Pub/Sub's dead-letter topic gives it a new id.
+/// Returns whether a message that is given up arrives once more under another key, through Pub/Sub's dead-letter topic.
 pub(crate) fn is_renamed(source: Source, terms: &Terms) -> bool {
-    source == Source::PubSub && terms.sender_attempts.most.is_some() && has_message_id(terms)
+    terms.sender_attempts.most.is_some() && changed_by_copy(source, terms).is_some()
 }
 
-/// Returns whether the key has the id of the message.
-pub(crate) fn has_message_id(terms: &Terms) -> bool {
-    let by_id = |part: &Part| matches!(part, Part::Named(name) if name == "message-id");
-    terms.key.parts().iter().any(by_id)
+/// Returns a part of the key that differs between a message and its copy in a dead-letter topic: the copy has its own id, and
+/// comes through another subscription. A push without its envelope has both in headers.
+pub(crate) fn changed_by_copy(source: Source, terms: &Terms) -> Option<&Part> {
+    let changes = |part: &&Part| match part {
+        Part::Named(name) => {
+            name == "message-id"
+                || name == "subscription"
+                || name.starts_with("header:x-goog-pubsub-")
+        }
+        Part::Pointer(_) | Part::Body => false,
+    };
+    let mut parts = terms.key.parts().iter();
+    parts.find(changes).filter(|_| source == Source::PubSub)
 }
 
 /// Returns whether work is named by its task alone. Callers that choose the names of their tasks may use one again for other work.
@@ -219,8 +229,18 @@ fn horizon(source: Source, attempts: SenderAttempts, never_seeks: bool) -> Optio
             Some(attempts.most.map_or(one, |_| one * 2))
         }
         Source::CloudEvents => Some(DAY),
-        // Stripe tries for three days, and what GitHub delivered in the last three can be delivered again.
-        Source::Webhook(_) => Some(days(3)),
+        Source::Webhook(webhook) => Some(schedule(webhook)),
+    }
+}
+
+/// The documented time from the first delivery of a webhook to the last one that its sender makes by itself.
+const fn schedule(webhook: Webhook) -> Duration {
+    match webhook {
+        Webhook::Stripe => days(3),
+        Webhook::GitHub => Duration::ZERO,
+        Webhook::Shopify => seconds(4 * 3600),
+        // The tenth attempt of the specification's example comes 75 h 35 min after the first.
+        Webhook::Standard => seconds(76 * 3600),
     }
 }
 
@@ -234,22 +254,23 @@ pub(crate) fn longest_horizon(source: Source, terms: &Terms) -> Option<Duration>
     horizon(source, terms.sender_attempts, false)
 }
 
-/// The shortest time for which the sender keeps delivering: a declared horizon, or what is documented. A client of an API may
-/// stop at any time, and so may a sender that counts.
+/// The shortest time for which the sender keeps delivering. A declared horizon is an upper bound: it makes this time shorter,
+/// never longer. A client of an API may stop at any time, and so may a queue that counts attempts.
 fn delivers_for(
     source: Source,
     attempts: SenderAttempts,
     declared: Option<Duration>,
 ) -> Option<Duration> {
-    match source {
-        Source::Api => None,
-        Source::CloudTasks if attempts.most.is_some() => declared,
-        Source::CloudTasks => Some(declared.unwrap_or(TASK_RETENTION)),
-        Source::PubSub => Some(declared.unwrap_or(PUBSUB_RETENTION)),
-        Source::CloudEvents => Some(declared.unwrap_or(DAY)),
-        Source::Webhook(Webhook::Shopify) => Some(declared.unwrap_or(SHOPIFY_SCHEDULE)),
-        Source::Webhook(_) => Some(declared.unwrap_or(days(3))),
-    }
+    let known = match source {
+        Source::Api | Source::Webhook(Webhook::GitHub) => None,
+        Source::CloudTasks if attempts.most.is_some() => None,
+        // What is left to a task that was scheduled as far ahead as possible.
+        Source::CloudTasks => Some(TASK_RETENTION - TASK_SCHEDULED_AHEAD),
+        Source::PubSub => Some(PUBSUB_RETENTION),
+        Source::CloudEvents => Some(DAY),
+        Source::Webhook(webhook) => Some(schedule(webhook)),
+    };
+    known.map(|known| declared.map_or(known, |declared| declared.min(known)))
 }
 
 /// The longest pause between two deliveries. Senders of webhooks document a schedule, whose longest pause this is.
@@ -263,7 +284,7 @@ fn gap(
         Source::Api | Source::Webhook(Webhook::GitHub) => None,
         Source::CloudTasks => with_deadline(max_backoff.unwrap_or(MAX_BACKOFF_DEFAULT)),
         Source::PubSub | Source::CloudEvents => with_deadline(MAX_BACKOFF_PUBSUB),
-        Source::Webhook(Webhook::Shopify) => Some(SHOPIFY_SCHEDULE),
+        Source::Webhook(Webhook::Shopify) => Some(schedule(Webhook::Shopify)),
         Source::Webhook(Webhook::Stripe | Webhook::Standard) => Some(DAY),
     }
 }
@@ -322,7 +343,7 @@ pub(crate) const fn defaults(source: Source) -> SourceDefaults {
     }
 }
 
-/// When the sender of a webhook gives up on one delivery.
+/// The time after which the sender of a webhook gives up on one delivery; Stripe's is not documented.
 const fn webhook_deadline(webhook: Webhook) -> Duration {
     match webhook {
         Webhook::Shopify => seconds(5),
@@ -331,12 +352,12 @@ const fn webhook_deadline(webhook: Webhook) -> Duration {
     }
 }
 
-/// How often the sender of a webhook delivers by itself. Stripe tells how long it tries, not how often.
+/// Number of deliveries that the sender of a webhook makes by itself. Stripe documents a time, and no number.
 const fn webhook_attempts(webhook: Webhook) -> Option<u32> {
     match webhook {
         Webhook::GitHub => Some(1),
         Webhook::Shopify => Some(9),
-        Webhook::Standard => Some(8),
+        Webhook::Standard => Some(10),
         Webhook::Stripe => None,
     }
 }

@@ -1,8 +1,7 @@
 //! One plain line for each route: what a crash does to its effects, and what would make them exactly one.
 
-use super::span::declared;
 use super::store::StoreFacts;
-use super::table::{Assumed, Covers, Shown, assumed, leads_to, shown};
+use super::table::{Assumed, Covers, Grounds, Shown, assumed, grounds, leads_to, shown};
 use semel::protocol::InDoubt;
 use semel::work::Completes;
 use semel_gate::PromiseLine;
@@ -10,23 +9,26 @@ use semel_gate::settings::{DownstreamKeys, Lands, Promise, Route};
 use std::collections::BTreeMap;
 
 /// The effect of a crash, the promise that is proved, the stronger one that is only assumed, and the way to exactly once.
-pub(crate) fn line(route: &Route, shown: &Shown, assumed: Option<&Assumed>) -> String {
+pub(crate) fn line(
+    route: &Route,
+    store: &StoreFacts,
+    shown: &Shown,
+    assumed: Option<&Assumed>,
+) -> String {
     let mut line = after_a_crash(route).to_owned();
-    line.push_str(&proved(route, shown, assumed.is_some()));
+    line.push_str(&proved(route, store, shown, assumed.is_some()));
     line.push_str(&assumed.map(not_proved).unwrap_or_default());
     line.push_str(&remedy(route));
     line
 }
 
-/// The proved promise, with the declarations and limits that it rests on.
-fn proved(route: &Route, shown: &Shown, is_assumed: bool) -> String {
+/// The proved promise, with the declarations, assumptions and limits that it stands on.
+fn proved(route: &Route, store: &StoreFacts, shown: &Shown, is_assumed: bool) -> String {
+    let grounds = stands_on(&grounds(route, store, shown));
     match shown {
         Shown::Proved(promise, covers) => {
             let mut proved = format!("; proved: {promise}{}", of(*covers));
-            let declared = declared(route, *promise);
-            if !declared.is_empty() {
-                proved.push_str(&format!(", as declared that {}", declared.join(", that ")));
-            }
+            proved.push_str(&grounds);
             if keeps_letters(route) && *promise != Promise::AtMostOnce {
                 proved.push_str(", until the letters' quota is full");
             }
@@ -34,7 +36,7 @@ fn proved(route: &Route, shown: &Shown, is_assumed: bool) -> String {
         }
         Shown::Unread(_, _, what) => {
             format!(
-                "; proved only once the gate has read {}",
+                "; proved only once the gate has read {}{grounds}",
                 what.join(", and ")
             )
         }
@@ -42,6 +44,18 @@ fn proved(route: &Route, shown: &Shown, is_assumed: bool) -> String {
         Shown::Unproved(_) if is_assumed => String::new(),
         Shown::Unproved(why) => format!("; no promise: {}", why.join("; ")),
     }
+}
+
+fn stands_on(grounds: &Grounds) -> String {
+    let Grounds { declared, supposed } = grounds;
+    let clauses = [
+        (", as declared that ", declared),
+        (", assuming that ", supposed),
+    ];
+    let clauses = clauses.into_iter().filter(|(_, says)| !says.is_empty());
+    clauses
+        .map(|(begin, says)| format!("{begin}{}", says.join(", that ")))
+        .collect()
 }
 
 fn not_proved(assumed: &Assumed) -> String {
@@ -66,7 +80,7 @@ pub(crate) fn lines(routes: &[Route], store: &StoreFacts) -> BTreeMap<String, Pr
             Shown::Proved(promise, _) => Some(*promise),
             Shown::Unread(..) | Shown::Unproved(_) => None,
         };
-        let says = line(route, &shown, assumed(route, store).as_ref());
+        let says = line(route, store, &shown, assumed(route, store).as_ref());
         (route.name.clone(), PromiseLine { proved, says })
     };
     routes.iter().map(line_of).collect()

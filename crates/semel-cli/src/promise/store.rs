@@ -7,7 +7,7 @@ use crate::config::{Config, StoreOptions};
 use crate::landing_url::LandingUrl;
 use crate::open_store::{self, ServerSettings};
 use crate::store_url::StoreUrl;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Facts about a store, and about the places where rows land.
@@ -17,6 +17,8 @@ pub(crate) struct StoreFacts {
     /// Places where rows land, by the names of their routes.
     pub(crate) landings: BTreeMap<String, Store>,
     pub(crate) declared: Declared,
+    /// Names of routes whose horizon follows from `seek = "never"`.
+    pub(crate) never_sought: BTreeSet<String>,
 }
 
 /// What was read of a store; of a server none before it was asked.
@@ -57,6 +59,9 @@ pub(crate) enum Failover {
     SameDisk,
 }
 
+/// The setting that names a place where rows land.
+const LAND: &str = "land";
+
 // === impl StoreFacts ===
 
 impl StoreFacts {
@@ -80,6 +85,7 @@ impl StoreFacts {
             store,
             landings: landings.collect(),
             declared: config.declared,
+            never_sought: config.never_sought.clone(),
         }
     }
 
@@ -121,7 +127,7 @@ impl StoreFacts {
     /// The conditions under which acknowledged rows of this route stay where they landed.
     pub(super) fn keeps_rows(&self, route: &str) -> Vec<Holds> {
         let place = self.landings.get(route);
-        place.map_or_else(Vec::new, |place| self.keeps(place, "land"))
+        place.map_or_else(Vec::new, |place| self.keeps(place, LAND))
     }
 
     /// The conditions under which acknowledged data stays in the place that this setting names.
@@ -184,7 +190,9 @@ impl StoreFacts {
             Disk::Memory => Holds::no(format!(
                 "{setting} is a directory in memory (tmpfs), which a restart of the machine empties: put it on a disk"
             )),
-            Disk::Unknown if self.declared.durable_disk => Holds::Yes,
+            Disk::Unknown if self.declared.durable_disk => Holds::Declared(format!(
+                "the directory of `{setting}` outlives this machine or container"
+            )),
             Disk::Unknown => Holds::no(format!(
                 "whether the directory of `{setting}` outlives this machine or container cannot be read: put it on a local \
                  disk, or declare durable_disk = true"
@@ -205,21 +213,29 @@ impl StoreFacts {
             ))];
         }
         let server_of = format!("the PostgreSQL server that `{setting}` names");
+        // Each transaction of a landing sets synchronous_commit itself, whatever the role's own setting.
+        let commits_by_itself = setting == LAND;
         let Some(server) = server else {
-            return vec![Holds::unread(format!(
-                "fsync, synchronous_commit and synchronous_standby_names of {server_of}"
-            ))];
+            let settings = if commits_by_itself {
+                "fsync and synchronous_standby_names"
+            } else {
+                "fsync, synchronous_commit and synchronous_standby_names"
+            };
+            return vec![Holds::unread(format!("{settings} of {server_of}"))];
         };
         let commit = server.synchronous_commit.as_str();
         let mut holds = vec![
             Holds::unless(!server.fsync, || {
                 format!("fsync is off in {server_of}: turn it on")
             }),
-            Holds::unless(!matches!(commit, "on" | "remote_apply"), || {
-                format!(
-                    "synchronous_commit is {commit:?} in {server_of}: set it to on for the user of its URL"
-                )
-            }),
+            Holds::unless(
+                !commits_by_itself && !matches!(commit, "on" | "remote_apply"),
+                || {
+                    format!(
+                        "synchronous_commit is {commit:?} in {server_of}: set it to on for the user of its URL"
+                    )
+                },
+            ),
             self.takes_over(!server.synchronous_standby_names.is_empty(), &server_of),
         ];
         holds.extend(server.unlogged_tables.as_ref().map(|tables| {
@@ -233,8 +249,13 @@ impl StoreFacts {
     /// Whether a PostgreSQL server that takes over has every commit.
     fn takes_over(&self, waits_for_standby: bool, server_of: &str) -> Holds {
         match (self.declared.failover, waits_for_standby) {
-            (Some(Failover::Nobody | Failover::SameDisk), _)
-            | (Some(Failover::SynchronousStandby) | None, true) => Holds::Yes,
+            (Some(Failover::Nobody), _) => {
+                Holds::Declared(format!("no other server takes over from {server_of}"))
+            }
+            (Some(Failover::SameDisk), _) => Holds::Declared(format!(
+                "a server that takes over from {server_of} starts on the same disk"
+            )),
+            (Some(Failover::SynchronousStandby) | None, true) => Holds::Yes,
             (Some(Failover::SynchronousStandby), false) => Holds::no(format!(
                 "failover = \"synchronous-standby\", but synchronous_standby_names is empty in {server_of}: commits wait for \
                  no standby; set it there"
@@ -248,7 +269,9 @@ impl StoreFacts {
 
     fn redis(&self, server: Option<&semel_redis::DurabilitySettings>) -> Vec<Holds> {
         let failover = match self.declared.failover {
-            Some(Failover::Nobody) => Holds::Yes,
+            Some(Failover::Nobody) => {
+                Holds::Declared("no replica takes over from the Redis server".into())
+            }
             Some(Failover::SynchronousStandby | Failover::SameDisk) => Holds::no(
                 "a Redis that fails over can lose what it acknowledged: use postgres://, or a Redis without failover \
                  (failover = \"none\")",
@@ -270,7 +293,9 @@ impl StoreFacts {
             (true, Some(other)) => Holds::no(format!(
                 "appendfsync is {other} in the Redis server: set appendfsync always"
             )),
-            (true, None) if self.declared.durable_disk => Holds::Yes,
+            (true, None) if self.declared.durable_disk => {
+                Holds::Declared("appendfsync is always in the Redis server".into())
+            }
             (true, None) => Holds::no(
                 "the Redis server does not let its appendfsync be read: let this user run CONFIG GET, or declare \
                  durable_disk = true where it is always",

@@ -1,11 +1,11 @@
 //! The table: which settings, on which store, prove which promise. A configuration without a row has no promise.
 
 use super::StoreFacts;
-use super::span::{remembered, windows};
+use super::span::{delivered, remembered, windows};
 use crate::config::needs_memory;
 use semel::protocol::InDoubt;
 use semel::work::Completes;
-use semel_gate::settings::{DownstreamKeys, FingerprintRule, KeyMissing, Promise, Route};
+use semel_gate::settings::{DownstreamKeys, FingerprintRule, KeyMissing, Promise, Route, Source};
 
 /// What is shown of a route's effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,10 @@ pub(crate) struct Assumed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     Yes,
+    /// Holds by an operator's declaration.
+    Declared(String),
+    /// Holds as long as the sender keeps to its documented default.
+    Supposed(String),
     /// This is to be read first.
     Unread(String),
     /// Not before this is changed.
@@ -53,7 +57,15 @@ pub(super) enum Holds {
     },
 }
 
+/// The sentences that a proof stands on, besides what can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Grounds {
+    pub(crate) declared: Vec<String>,
+    pub(crate) supposed: Vec<String>,
+}
+
 /// A row of the table that a route's settings lead to, with its conditions.
+#[derive(Clone)]
 struct Row {
     promise: Promise,
     covers: Covers,
@@ -91,6 +103,25 @@ pub(crate) fn demanded(route: &Route, store: &StoreFacts, promise: Promise) -> S
         !matches!(shown, Shown::Unproved(_))
     })
     .unwrap_or_else(|| Shown::Unproved(vec![missing(route, promise)]))
+}
+
+/// The grounds of what is shown; none, where nothing is proved.
+pub(crate) fn grounds(route: &Route, store: &StoreFacts, shown: &Shown) -> Grounds {
+    let mut rows = rows(route, store).into_iter();
+    let row =
+        rows.find(|row| row.clone().shown() == *shown && !matches!(shown, Shown::Unproved(_)));
+    let mut grounds = Grounds::default();
+    for condition in row.map(|row| row.conditions).unwrap_or_default() {
+        let (all, says) = match condition {
+            Holds::Declared(says) => (&mut grounds.declared, says),
+            Holds::Supposed(says) => (&mut grounds.supposed, says),
+            Holds::Yes | Holds::Unread(_) | Holds::No(_) | Holds::Assumed { .. } => continue,
+        };
+        if !all.contains(&says) {
+            all.push(says);
+        }
+    }
+    grounds
 }
 
 /// The first that is good, or else the first.
@@ -132,10 +163,14 @@ fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
         });
     }
     if route.probe.as_ref().is_some_and(|probe| probe.fences) {
+        let fences =
+            "the handler refuses runs with a lower fence than one that it has answered about";
+        let mut conditions = store.loses_nothing(route.parks_doubt());
+        conditions.push(Holds::Declared(fences.into()));
         rows.push(Row {
             promise: Promise::ExactlyOnce,
             covers: Covers::Everything,
-            conditions: store.loses_nothing(route.parks_doubt()),
+            conditions,
         });
     }
     match (route.in_doubt, route.completes) {
@@ -150,14 +185,21 @@ fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
             covers: Covers::Everything,
             conditions: letters_kept(route, store),
         }),
-        // The table has no row for it beside the first one.
-        (InDoubt::Park | InDoubt::Probe, Completes::Handler) => {}
+        // What was forgotten runs once more.
+        (InDoubt::Park | InDoubt::Probe, Completes::Handler) => rows.push(Row {
+            promise: Promise::AtLeastOnce,
+            covers: Covers::Everything,
+            conditions: store.commits_together(),
+        }),
     }
     for row in &mut rows {
         row.conditions.extend(always(route));
         row.conditions.extend(store.keeps_rows(&route.name));
         if needs_memory(row.promise) {
-            row.conditions.extend(remembered(route));
+            row.conditions.extend(remembered(route, store));
+        }
+        if row.promise != Promise::AtMostOnce {
+            row.conditions.extend(delivered(route));
         }
     }
     rows
@@ -213,15 +255,20 @@ pub(super) const fn leads_to(promise: Promise) -> &'static str {
 impl Row {
     /// Nothing is acknowledged without success, and nothing is kept of what the sender gives up.
     fn stateless(route: &Route, store: &StoreFacts) -> Self {
-        let by_brokers = route.sources.iter().any(|source| source.is_broker());
-        let mut conditions = vec![Holds::unless(
-            by_brokers && !route.dead_letter_topic,
-            || {
+        let keeps = |source: &Source| match source {
+            Source::Api => Holds::Yes,
+            Source::PubSub if route.dead_letter_topic => Holds::Declared(format!(
+                "the subscription of {source} has a dead-letter topic that keeps what it gives up"
+            )),
+            Source::PubSub => Holds::no(
                 "record = \"none\" keeps no letters, and a sender gives up after a while: let it keep what it gives up \
-                 (a dead-letter topic), and write dead_letter_topic = true"
-                    .into()
-            },
-        )];
+                 (a dead-letter topic), and write dead_letter_topic = true",
+            ),
+            Source::CloudTasks | Source::CloudEvents | Source::Webhook(_) => Holds::no(format!(
+                "record = \"none\" keeps no letters, and {source} drops what it gives up: keep records"
+            )),
+        };
+        let mut conditions: Vec<_> = route.sources.iter().map(keeps).collect();
         conditions.extend(store.keeps_rows(&route.name));
         Self {
             promise: Promise::AtLeastOnce,
@@ -234,7 +281,7 @@ impl Row {
         let (mut unread, mut wrong) = (Vec::new(), Vec::new());
         for condition in self.conditions {
             match condition {
-                Holds::Yes => {}
+                Holds::Yes | Holds::Declared(_) | Holds::Supposed(_) => {}
                 Holds::Unread(what) => unread.push(what),
                 Holds::No(what) | Holds::Assumed { change: what, .. } => wrong.push(what),
             }
@@ -264,7 +311,7 @@ impl Holds {
             Self::Unread(what) => Some(format!(
                 "nothing is lost by {what}, which the gate has yet to read"
             )),
-            Self::Yes | Self::No(_) => None,
+            Self::Yes | Self::Declared(_) | Self::Supposed(_) | Self::No(_) => None,
         }
     }
 

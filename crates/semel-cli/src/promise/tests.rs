@@ -2,16 +2,17 @@
 //! read a second time, as plainly as it is written.
 
 mod every;
+mod grounds;
 mod landings;
 mod spans;
 
 use super::store::Store;
 use super::table::Covers::{self, Downstream, Everything, Transaction};
-use super::{Declared, Disk, Failover, Shown, StoreFacts, assumed, demanded, shown};
+use super::{Declared, Disk, Failover, Shown, StoreFacts, assumed, demanded, line, shown};
 use crate::config;
 use semel_gate::settings::Promise::{self, AtLeastOnce, AtMostOnce, ExactlyOnce};
 use semel_gate::settings::Route;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a configuration must get.
 enum Expected {
@@ -51,6 +52,7 @@ fn on(store: Store, failover: Option<Failover>) -> StoreFacts {
         store,
         landings: BTreeMap::new(),
         declared,
+        never_sought: BTreeSet::new(),
     }
 }
 
@@ -236,6 +238,18 @@ fn a_transaction_of_the_handler_is_exactly_once_where_commits_stay() {
         &relaxed(good()),
         &No("leave it out"),
     );
+}
+
+/// A demanded *at least once* was refused because of a memory that it does not need.
+#[test]
+fn a_transaction_of_the_handler_whose_record_is_forgotten_runs_at_least_once() {
+    for in_doubt in ["", PARK] {
+        let short = route(&[PUBSUB, HANDLER, in_doubt, "retention = \"24h\""]);
+        let least = demanded(&short, &good(), AtLeastOnce);
+        assert_eq!(least, Shown::Proved(AtLeastOnce, Everything), "{in_doubt}");
+        let exactly = demanded(&short, &good(), ExactlyOnce);
+        assert!(matches!(exactly, Shown::Unproved(_)), "{exactly:?}");
+    }
 }
 
 #[test]

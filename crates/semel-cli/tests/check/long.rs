@@ -29,7 +29,7 @@ fn a_default_that_would_not_hold_is_shorter_and_says_why() {
         (
             "source = \"pubsub\"\nsender_attempts = 5",
             "proved   route orders, pubsub: timeout 9s + 1s ≤ deadline 10s",
-            "gets a new message-id in its dead-letter topic",
+            "has another key in its dead-letter topic (message-id, subscription)",
         ),
         (
             "source = \"pubsub\"\nkey = \"/id\"\nsender_attempts = 5",
@@ -68,7 +68,7 @@ fn what_is_written_must_hold() {
         ),
         (
             in_route("source = \"pubsub\"\ntimeout = \"60s\"\nsender_attempts = 10"),
-            "the key has message-id",
+            "the key has subscription",
         ),
         (
             pubsub("sender_attempts = 0"),
@@ -110,7 +110,7 @@ fn each_kind_of_sender_says_when_its_work_becomes_a_letter() {
         ),
         (
             "source = \"cloud-tasks\"\nsender_attempts = \"unlimited\"\nhorizon = \"2d\"".into(),
-            "at half of the time that it delivers (24h after the first delivery)",
+            "at half of the time that it delivers (12h after the first delivery)",
         ),
         (
             "source = \"cloudevents\"".into(),
@@ -126,9 +126,26 @@ fn each_kind_of_sender_says_when_its_work_becomes_a_letter() {
         ),
         (
             format!("source = \"github\"\n{secrets}"),
-            "once: sender_attempts 1 (assumed: what such senders do by default), span 3d, gap unknown; unfinished work \
+            "once: sender_attempts 1 (assumed: what such senders do by default), span 0s, gap unknown; unfinished work \
              becomes a letter: before the run, and the sender receives 200; the span does not cover deliveries that a person \
              asks for later",
+        ),
+        (
+            format!("source = \"shopify\"\n{secrets}"),
+            "uncounted: sender_attempts 9 (assumed: what such senders do by default), span 4h, gap 4h",
+        ),
+        (
+            format!("source = \"standard-webhooks\"\n{secrets}"),
+            "uncounted: sender_attempts 10 (assumed: what such senders do by default), span 76h, gap 24h",
+        ),
+        (
+            "source = \"api\"\ncaller = \"shared\"".into(),
+            "unlimited: sender_attempts no limit, span unknown, gap unknown; unfinished work becomes a letter: never: the \
+             client has its answer",
+        ),
+        (
+            "source = \"pubsub\"\nrecord = \"none\"".into(),
+            "unlimited: span 31d, gap 610s; unfinished work becomes a letter: never: without a record nothing is kept",
         ),
     ] {
         let secret = [("S", "whsec_b3RoZXItb3RoZXI=")];
@@ -137,11 +154,33 @@ fn each_kind_of_sender_says_when_its_work_becomes_a_letter() {
 }
 
 #[test]
-fn what_is_left_to_a_dead_letter_topic_may_not_be_keyed_by_message_id() {
+fn a_sender_whose_schedule_ends_is_not_unlimited() {
+    let secret = [("S", "whsec_b3RoZXItb3RoZXI=")];
+    for source in ["stripe", "github", "shopify", "standard-webhooks"] {
+        let route = |rest: &str| {
+            let file = in_route(&format!(
+                "source = \"{source}\"\nsecrets = [\"env:S\"]\n{rest}"
+            ));
+            check_with(&file, "", &secret)
+        };
+        route("sender_attempts = \"unlimited\"").ends(64, "write a number, or leave it out");
+        route("sender_attempts = 7").good();
+        let long = route("timeout = \"60s\"");
+        long.ends(64, "write sender_attempts = a number");
+        long.refused().lacks("unlimited");
+    }
+}
+
+#[test]
+fn what_is_left_to_a_dead_letter_topic_may_not_be_keyed_by_what_its_copy_changes() {
     let nack = "source = \"pubsub\"\non_exhausted = \"nack\"";
-    let says = "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has message-id";
+    let says = "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has ";
     check(&in_route(nack)).ends(64, says);
     check(&in_route(&format!("{nack}\nsender_attempts = 5"))).ends(64, says);
+    for part in ["message-id", "subscription"] {
+        let keyed = format!("{nack}\nkey = [\"/id\", \"{part}\"]");
+        check(&in_route(&keyed)).ends(64, &format!("{says}{part}"));
+    }
     check(&in_route(&format!("{nack}\nkey = \"/id\""))).good();
     check(&in_route(
         "source = \"cloud-tasks\"\non_exhausted = \"nack\"",

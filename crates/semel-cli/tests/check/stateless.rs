@@ -24,7 +24,10 @@ fn its_times_are_proved_and_what_it_does_not_promise_is_said() {
                 downstream_window = \"7d\"\nplatform_timeout = \"10s\"";
     let said = check(&stateless(kept)).good();
     said.has("proved   route orders: nothing is remembered");
-    said.has("proved: at-least-once; exactly once is never promised without a record");
+    said.has(
+        "proved: at-least-once, as declared that the subscription of pubsub has a dead-letter topic that keeps what it \
+         gives up; exactly once is never promised without a record",
+    );
     said.has("proved   route orders, pubsub: timeout 9s + 1s ≤ platform_timeout 10s");
     said.lacks("repeats included");
     said.lacks("refused with 400");
@@ -95,6 +98,30 @@ fn no_promise_is_proved_that_needs_a_memory() {
     let api =
         "source = \"api\"\ncaller = \"shared\"\nrecord = \"none\"\npromise = \"at-least-once\"";
     check(&in_route(api)).good();
+}
+
+/// They drop what they give up, so nothing kept the work of a proved *at least once*.
+#[test]
+fn senders_without_a_dead_letter_topic_may_not_declare_one() {
+    let secret = [("S", "whsec_b3RoZXItb3RoZXI=")];
+    for source in [
+        "\"cloud-tasks\"",
+        "\"cloudevents\"",
+        "[\"pubsub\", \"cloud-tasks\"]",
+        "\"auto\"",
+        "\"github\"\nsecrets = [\"env:S\"]",
+    ] {
+        let file = |rest: &str| {
+            let lines = format!("source = {source}\nrecord = \"none\"\n{rest}");
+            check_with(&in_route(&lines), "", &secret)
+        };
+        file("dead_letter_topic = true").ends(64, "`dead_letter_topic`: ");
+        file("dead_letter_topic = true").ends(64, "has none and drops what it gives up");
+        file("promise = \"at-least-once\"").ends(64, "drops what it gives up: keep records");
+    }
+    let both = "source = [\"pubsub\", \"api\"]\ncaller = \"shared\"\nrecord = \"none\"";
+    let kept = format!("{both}\ndead_letter_topic = true\npromise = \"at-least-once\"");
+    check(&in_route(&kept)).good();
 }
 
 #[test]

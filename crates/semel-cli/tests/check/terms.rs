@@ -2,6 +2,12 @@
 
 use super::{GOOD, Says, check, check_with, in_route, on_top};
 
+/// Secrets of senders that sign.
+const SECRETS: [(&str, &str); 2] = [
+    ("S", "whsec_b3RoZXItb3RoZXI="),
+    ("ANY", "hunter2hunter2hunter2"),
+];
+
 #[test]
 fn the_inequalities_are_proved_or_named_for_each_source() {
     let said = check(GOOD).good();
@@ -32,18 +38,6 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
             "source = \"pubsub\"\nretention = \"24h\"\nin_doubt = \"park\"\npromise = \"at-most-once\"",
             "orders, pubsub: retention 24h < horizon 31d",
         ),
-        (
-            "source = \"pubsub\"\ndeadline = \"601s\"",
-            "orders, pubsub: deadline 601s > 10m: an ack deadline of Pub/Sub is 10m at most",
-        ),
-        (
-            "source = \"cloudevents\"\ndeadline = \"11m\"",
-            "orders, cloudevents: deadline 11m > 10m: Eventarc delivers through Pub/Sub",
-        ),
-        (
-            "source = \"cloud-tasks\"\ndeadline = \"31m\"",
-            "deadline 31m > 30m: Cloud Tasks waits 30m at most for an HTTP target (an App Engine target may take 24h",
-        ),
         ("wait = \"10s\"", "orders, pubsub: wait 10s ≥ deadline 10s"),
         ("deadline = \"1s\"", "deadline 1s leaves no time"),
         (
@@ -57,6 +51,54 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
         said.has("the configuration does not hold together");
         said.has(expected);
         output.stdout.has("broken   route orders");
+    }
+}
+
+#[test]
+fn a_deadline_is_no_longer_than_its_sender_waits() {
+    for (lines, expected) in [
+        (
+            "source = \"pubsub\"\ndeadline = \"601s\"",
+            "orders, pubsub: deadline 601s > 10m: an ack deadline of Pub/Sub is 10m at most",
+        ),
+        (
+            "source = \"cloudevents\"\ndeadline = \"11m\"",
+            "orders, cloudevents: deadline 11m > 10m: Eventarc delivers through Pub/Sub",
+        ),
+        (
+            "source = \"cloud-tasks\"\ndeadline = \"31m\"",
+            "deadline 31m > 30m: Cloud Tasks waits 30m at most for an HTTP target (an App Engine target may take 24h",
+        ),
+        (
+            "source = \"github\"\nsecrets = [\"env:ANY\"]\ndeadline = \"11s\"",
+            "orders, github: deadline 11s > 10s: GitHub waits 10s for an answer",
+        ),
+        (
+            "source = \"shopify\"\nsecrets = [\"env:ANY\"]\ndeadline = \"6s\"",
+            "orders, shopify: deadline 6s > 5s: Shopify waits 5s for an answer",
+        ),
+        (
+            "source = \"standard-webhooks\"\nsecrets = [\"env:S\"]\ndeadline = \"31s\"",
+            "orders, standard-webhooks: deadline 31s > 30s",
+        ),
+    ] {
+        let output = check_with(&in_route(lines), "", &SECRETS);
+        output.ends(64, expected);
+    }
+    // Where no limit is documented, it is for a person to know.
+    for (lines, expected) in [
+        (
+            "source = \"stripe\"\nsecrets = [\"env:ANY\"]\ndeadline = \"11s\"",
+            "warning  route orders, stripe: deadline 11s > 10s: Stripe does not document",
+        ),
+        (
+            "source = \"cloudevents\"\nwebhook_origins = [\"events.example.com\"]\ndeadline = \"11m\"",
+            "warning  route orders, cloudevents: deadline 11m > 10m: no sender of CloudEvents is known",
+        ),
+    ] {
+        check_with(&in_route(lines), "", &SECRETS)
+            .good()
+            .has(expected);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Finding, Judgement, Verdict};
 use crate::config::Config;
 use crate::config::sources::SourceRow;
-use crate::config::terms::{Bound, TIMEOUT_BROKER, bound, is_renamed};
+use crate::config::terms::{Bound, TIMEOUT_BROKER, bound, changed_by_copy, is_renamed};
 use crate::config::values::written;
 use semel_gate::settings::{OnExhausted, Redelivery, Route, Source, Terms};
 use std::time::Duration;
@@ -13,25 +13,28 @@ pub(super) fn check(config: &Config, route: &Route) -> Vec<Finding> {
     let mut found = Vec::new();
     for source in route.sources.iter().copied() {
         let terms = route.terms(source);
-        let Some(deadline) = terms.deadline else {
-            continue;
-        };
-        let judged = if terms.outlasts_sender() {
-            let long = LongWork {
-                config,
-                source,
-                terms,
-                deadline,
-            };
-            long.judge()
-        } else {
-            vec![
+        let judged = match terms.deadline {
+            // The times of a route without records are judged by themselves.
+            _ if !route.keeps_records() => Vec::new(),
+            None => Vec::new(),
+            Some(deadline) if terms.outlasts_sender() => {
+                let long = LongWork {
+                    config,
+                    source,
+                    terms,
+                    deadline,
+                };
+                long.judge()
+            }
+            Some(deadline) => vec![
                 cut_off(terms, deadline),
                 shortened(config, source, terms, deadline),
-            ]
+            ],
         };
-        let attempts = Some(attempts(route, source, terms)).filter(|_| source.is_broker());
-        let judged = judged.into_iter().chain(attempts).flatten();
+        let judged = judged
+            .into_iter()
+            .chain([attempts(route, source, terms)])
+            .flatten();
         found.extend(
             judged.map(|(verdict, says)| Finding::route(route, Some(source), verdict, says)),
         );
@@ -56,8 +59,8 @@ fn shortened(config: &Config, source: Source, terms: &Terms, deadline: Duration)
                 .to_owned()
         }
         Bound::Renamed => {
-            "a message that Pub/Sub gives up gets a new message-id in its dead-letter topic, and would be other work; \
-             key it by what it is about (key = \"/order_id\")"
+            "a message that Pub/Sub gives up has another key in its dead-letter topic (message-id, subscription), and would \
+             be other work; key it by what it is about (key = \"/order_id\")"
                 .to_owned()
         }
         Bound::Attempts(most) => {
@@ -71,13 +74,27 @@ fn shortened(config: &Config, source: Source, terms: &Terms, deadline: Duration)
 
 /// The row of the table of sources for this route: how its sender delivers, and when unfinished work becomes a letter.
 fn attempts(route: &Route, source: Source, terms: &Terms) -> Judgement {
-    let row = SourceRow::of(source, terms);
-    let assumed = if terms.sender_attempts.declared {
+    let row = SourceRow::of(source, terms, route.record);
+    let assumed = if terms.sender_attempts.declared || !source.is_broker() {
         String::new()
     } else {
         format!(" (assumed: {})", assumed(source))
     };
     let some = |time: Option<Duration>| time.map_or_else(|| "unknown".into(), written);
+    if !route.keeps_records() {
+        let kind = if route.dead_letter_topic {
+            "counted"
+        } else {
+            row.kind
+        };
+        let says = format!(
+            "{kind}: span {}, gap {}; unfinished work becomes a letter: {}",
+            some(row.span),
+            some(row.gap),
+            row.letter
+        );
+        return Some((Verdict::Note, says));
+    }
     let mut says = format!(
         "{}: sender_attempts {}{assumed}, span {}, gap {}; unfinished work becomes a letter: {}",
         row.kind,
@@ -185,9 +202,10 @@ impl LongWork<'_> {
     }
 
     fn renamed(&self) -> Judgement {
+        let part = changed_by_copy(self.source, self.terms)?;
         let says = format!(
-            "{}, and the key has message-id: when the subscription gives up in the middle of a run, the copy in its \
-             dead-letter topic has a new one and would run again; key it by what it is about (key = \"/order_id\" or \
+            "{}, and the key has {part}: when the subscription gives up in the middle of a run, the copy in its \
+             dead-letter topic has another one and would run again; key it by what it is about (key = \"/order_id\" or \
              \"attribute:NAME\")",
             self.exceeds()
         );

@@ -16,7 +16,7 @@ fn promise(route: &Route, store: &StoreFacts) -> Finding {
     let (verdict, says) = match route.promise {
         None => {
             let shown = shown(route, store);
-            let says = line(route, &shown, assumed(route, store).as_ref());
+            let says = line(route, store, &shown, assumed(route, store).as_ref());
             (Verdict::of(&shown), says)
         }
         Some(promise) => demand(route, store, promise),
@@ -31,7 +31,10 @@ fn demand(route: &Route, store: &StoreFacts, promise: Promise) -> (Verdict, Stri
             (Verdict::Broken, says)
         }
         shown @ (Shown::Proved(..) | Shown::Unread(..)) => {
-            let says = format!("promise = \"{promise}\": {}", line(route, &shown, None));
+            let says = format!(
+                "promise = \"{promise}\": {}",
+                line(route, store, &shown, None)
+            );
             (Verdict::of(&shown), says)
         }
     }

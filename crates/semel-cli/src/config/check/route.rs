@@ -2,8 +2,8 @@
 
 use super::{Finding, Judgement, Verdict, fingerprint, named, verify};
 use crate::config::Platform;
-use crate::config::sources::{body_bytes_max_of, deadline_max};
-use crate::config::terms::{has_message_id, needs_memory};
+use crate::config::sources::{SenderLimit, body_bytes_max_of, deadline_max};
+use crate::config::terms::{changed_by_copy, needs_memory};
 use crate::config::values::written;
 use semel::key::Part;
 use semel::store::RESULT_BYTES_MAX;
@@ -40,7 +40,7 @@ pub(super) fn check(
         let terms = route.terms(source);
         let said = [
             some_time(terms),
-            too_long(source, terms),
+            too_long(source, route),
             largest_body(source, route),
             parts(source, terms),
             whole_body(source, terms),
@@ -136,29 +136,40 @@ fn lease(terms: &Terms) -> Judgement {
 }
 
 /// A sender cannot wait for longer than its own limit, so a longer deadline would prove what does not hold.
-fn too_long(source: Source, terms: &Terms) -> Judgement {
-    let (deadline, (most, why)) = (terms.deadline?, deadline_max(source)?);
+fn too_long(source: Source, route: &Route) -> Judgement {
+    let (deadline, limit) = (route.terms(source).deadline?, deadline_max(source, route)?);
+    let (verdict, remedy) = if limit.is_documented {
+        (Verdict::Broken, "shorten it")
+    } else {
+        (Verdict::Warning, "make sure that yours waits that long")
+    };
     let says = format!(
-        "deadline {} > {}: {why}; shorten it",
+        "deadline {} > {}: {}; {remedy}",
         written(deadline),
-        written(most)
+        written(limit.most),
+        limit.why
     );
-    Verdict::Broken.when(deadline > most, says)
+    verdict.when(deadline > limit.most, says)
 }
 
 /// A larger body is refused before it has a name: no letter is kept of it.
 fn largest_body(source: Source, route: &Route) -> Judgement {
     let one = route.body_bytes_max;
-    let (largest, what) = body_bytes_max_of(source)?;
-    let verdict = match route.promise {
-        Some(_) => Verdict::Broken,
-        None => Verdict::Warning,
+    let SenderLimit {
+        most,
+        is_documented,
+        why,
+    } = body_bytes_max_of(source)?;
+    let verdict = match (route.promise, is_documented) {
+        (Some(_), _) => Verdict::Broken,
+        (None, true) => Verdict::Warning,
+        (None, false) => Verdict::Note,
     };
     let says = format!(
-        "body_bytes_max {one} < {largest}: {source} may send {what}, which is refused, and no letter is kept of it; raise \
-         body_bytes_max to {largest}"
+        "body_bytes_max {one} < {most}: {source} may send {why}; a larger body is refused, and no letter is kept of it; raise \
+         body_bytes_max to {most}"
     );
-    verdict.when(one < largest, says)
+    verdict.when(one < most, says)
 }
 
 /// Clients that repeat themselves on purpose are taken for one that retries.
@@ -212,15 +223,14 @@ const fn horizon_is(source: Source) -> &'static str {
     }
 }
 
-/// The copy in a dead-letter topic has a new id, so it would be other work beside the letter of the first.
+/// The copy in a dead-letter topic has another key, so it would be other work beside the letter of the first.
 fn dead_lettered(source: Source, route: &Route) -> Judgement {
-    let says = "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has message-id: the \
-                copy has a new one and would run again; key it by what it is about (key = \"/order_id\" or \
-                \"attribute:NAME\")";
-    let renamed = source == Source::PubSub
-        && route.on_exhausted == OnExhausted::Nack
-        && has_message_id(route.terms(source));
-    Verdict::Broken.when(renamed, says)
+    let part = changed_by_copy(source, route.terms(source))?;
+    let says = format!(
+        "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has {part}: the copy has \
+         another one and would run again; key it by what it is about (key = \"/order_id\" or \"attribute:NAME\")"
+    );
+    Verdict::Broken.when(route.on_exhausted == OnExhausted::Nack, says)
 }
 
 fn wait(source: Source, terms: &Terms) -> Judgement {

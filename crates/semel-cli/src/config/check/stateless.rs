@@ -98,8 +98,14 @@ fn platform_unknown(route: &Route, platform: Option<Platform>) -> Judgement {
 
 /// Where no letters are kept, only the sender can keep what is invalid.
 fn refused(route: &Route, source: Source) -> Judgement {
-    let says = "an invalid delivery is refused with 400, and its sender repeats it until it gives up: let it keep what it \
-                gives up (a dead-letter topic), and write dead_letter_topic = true";
+    let remedy = if source == Source::PubSub {
+        "let it keep what it gives up (a dead-letter topic), and write dead_letter_topic = true"
+    } else {
+        "it keeps nothing that it gives up; keep records, which keep letters"
+    };
+    let says = format!(
+        "an invalid delivery is refused with 400, and its sender repeats it until it gives up: {remedy}"
+    );
     let lost =
         source.is_broker() && route.on_invalid == OnInvalid::Reject && !route.dead_letter_topic;
     Verdict::Warning.when(lost, says)

@@ -93,7 +93,7 @@ fn listed_on(
     }
     match (route.in_doubt, route.completes) {
         (InDoubt::Park, Completes::Run) => (loses_nothing && remembers).then_some(AtMostOnce),
-        (InDoubt::Park | InDoubt::Probe, Completes::Handler) => None,
+        (InDoubt::Park | InDoubt::Probe, Completes::Handler) => transaction.then_some(AtLeastOnce),
         (InDoubt::Retry, _) | (InDoubt::Probe, Completes::Run) => {
             keeps_letters.then_some(AtLeastOnce)
         }

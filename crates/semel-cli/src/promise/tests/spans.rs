@@ -1,6 +1,10 @@
 //! The span of a sender's deliveries: a memory that ends before it proves neither *exactly once* nor *at most once*.
 
 use super::*;
+use semel_gate::settings::{Source, Webhook};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Asserts that nothing stronger than at-least-once is proved, and that these words are among the assumptions.
 fn only_assumed(settings: &[&str], promise: Promise, says: &str) {
@@ -97,4 +101,117 @@ fn a_client_whose_span_is_not_known_can_be_promised_only_to_run_at_least_once() 
     only_assumed(&[api, PARK], AtMostOnce, "no horizon is declared");
     let both = "source = [\"pubsub\", \"api\"]\ncaller = \"shared\"\nretention = \"31d\"";
     only_assumed(&[both, PARK], AtMostOnce, "no request of api is repeated");
+}
+
+/// Letters came after 15.5 days, of messages that their subscription had dropped after 7.
+#[test]
+fn a_declared_horizon_never_lengthens_the_time_that_a_sender_delivers() {
+    for (settings, source, expected) in [
+        (
+            "source = \"pubsub\"\nhorizon = \"31d\"",
+            Source::PubSub,
+            7 * 24,
+        ),
+        ("source = \"pubsub\"\nhorizon = \"12h\"", Source::PubSub, 12),
+        (
+            "source = \"cloudevents\"\nhorizon = \"31d\"",
+            Source::CloudEvents,
+            24,
+        ),
+        (
+            "source = \"cloud-tasks\"\nsender_attempts = \"unlimited\"",
+            Source::CloudTasks,
+            24,
+        ),
+        (
+            "source = \"cloud-tasks\"\nsender_attempts = \"unlimited\"\nhorizon = \"31d\"",
+            Source::CloudTasks,
+            24,
+        ),
+        (
+            "source = \"shopify\"\nsecrets = [\"env:PATH\"]\nhorizon = \"3d\"",
+            Source::Webhook(Webhook::Shopify),
+            4,
+        ),
+    ] {
+        let route = route(&[settings]);
+        let terms = route.terms(source);
+        assert_eq!(terms.delivers_for, Some(HOUR * expected), "{settings}");
+        let parks = terms.park_after.unwrap_or_default();
+        assert!(parks <= HOUR * expected / 10 * 9, "{settings}: {parks:?}");
+    }
+}
+
+#[test]
+fn a_demand_never_shortens_the_default_memory() {
+    for (sender, days) in [
+        ("pubsub", 7),
+        ("shopify", 7),
+        ("github", 7),
+        ("cloudevents", 1),
+    ] {
+        let secrets = if days == 7 && sender != "pubsub" {
+            "secrets = [\"env:PATH\"]"
+        } else {
+            ""
+        };
+        let source = format!("source = {sender:?}\nhorizon = \"1h\"\n{secrets}");
+        let plain = route(&[&source, PARK]);
+        let demands = route(&[&source, PARK, "promise = \"at-most-once\""]);
+        assert_eq!(plain.retention(), HOUR * 24 * days, "{sender}");
+        assert_eq!(demands.retention(), plain.retention(), "{sender}");
+    }
+}
+
+/// The copy in the dead-letter topic has another id, and comes through another subscription: it ran again under a proved
+/// *at most once*.
+#[test]
+fn a_key_that_a_dead_letter_copy_changes_proves_no_memory() {
+    let span = "horizon = \"7d\"\nsource = \"pubsub\"";
+    let counted = "sender_attempts = 5";
+    let most = || Proved(AtMostOnce, Everything);
+    for key in [
+        "",
+        "key = \"message-id\"",
+        "key = [\"/id\", \"subscription\"]",
+        "key = [\"/id\", \"header:x-goog-pubsub-subscription-name\"]",
+    ] {
+        judge(&[span, PARK, key, counted], &good(), &No("another one"));
+        for proves in [HANDLER, KEYS] {
+            let refused = demanded(&route(&[span, key, counted, proves]), &good(), ExactlyOnce);
+            assert!(matches!(refused, Shown::Unproved(_)), "{key}: {refused:?}");
+        }
+        // What runs again runs at least once.
+        judge(
+            &[span, key, counted],
+            &good(),
+            &Proved(AtLeastOnce, Everything),
+        );
+        for without in ["", "sender_attempts = \"unlimited\""] {
+            judge(&[span, PARK, key, without], &good(), &most());
+        }
+    }
+    let by_id = "key = \"/id\"";
+    judge(&[span, PARK, by_id, counted], &good(), &most());
+    let nack = "on_exhausted = \"nack\"";
+    judge(&[span, PARK, by_id, counted, nack], &good(), &most());
+    judge(
+        &[span, PARK, by_id, nack],
+        &good(),
+        &No("write sender_attempts"),
+    );
+}
+
+/// An API client may repeat a request at any time, so a downstream that remembers for a second drops nothing.
+#[test]
+fn a_window_is_compared_with_retention_where_no_span_is_known() {
+    let api = "source = \"api\"\ncaller = \"shared\"";
+    let window = |time: &str| KEYS.replace("14d", time);
+    let short = route(&[api, &window("1s")]);
+    assert_eq!(assumed(&short, &good()), None);
+    only_assumed(
+        &[api, &window("48h")],
+        ExactlyOnce,
+        "no horizon is declared",
+    );
 }
