@@ -14,6 +14,7 @@ use semel_landing::{FileSettings, FileSink, Landing};
 use semel_postgres::{PostgresSettings, TableSettings, TableSink};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use tokio::sync::watch;
 
 /// The places where deliveries land, and what is known of the servers of those that are tables.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct OpenedLandings {
     pub(crate) landings: Landings,
     /// The proofs of tables, by the names of their routes.
     proofs: BTreeMap<String, Proof>,
+    /// Counts the servers that were read.
+    reads: watch::Sender<u64>,
 }
 
 /// One place, which routes share that name it.
@@ -37,6 +40,7 @@ struct Place {
 /// An error that waiting does not cure, or any where waiting is not wanted; the message has no password.
 pub(crate) async fn open(config: &Config, fail_fast: bool) -> anyhow::Result<OpenedLandings> {
     let (mut landings, mut proofs) = (Landings::new(), BTreeMap::new());
+    let reads = watch::Sender::default();
     let mut opened: HashMap<(LandingUrl, bool), Place> = HashMap::new();
     for route in &config.settings.routes {
         let Some(url) = config.landings.get(&route.name) else {
@@ -46,7 +50,7 @@ pub(crate) async fn open(config: &Config, fail_fast: bool) -> anyhow::Result<Ope
         let place = match opened.get(&shared) {
             Some(place) => place.clone(),
             None => {
-                let place = open_one(url, shared.1, fail_fast).await;
+                let place = open_one(url, shared.1, fail_fast, &reads).await;
                 place.with_context(|| format!("route {}: land", route.name))?
             }
         };
@@ -59,7 +63,11 @@ pub(crate) async fn open(config: &Config, fail_fast: bool) -> anyhow::Result<Ope
             proofs.insert(route.name.clone(), proof);
         }
     }
-    Ok(OpenedLandings { landings, proofs })
+    Ok(OpenedLandings {
+        landings,
+        proofs,
+        reads,
+    })
 }
 
 // === impl OpenedLandings ===
@@ -74,21 +82,21 @@ impl OpenedLandings {
         }
     }
 
-    /// Waits until every server was read that a promise was demanded of.
-    pub(crate) async fn read(&self) {
-        for proof in self.proofs.values() {
-            proof.until_read().await;
-        }
+    /// Announces each further server that is read.
+    pub(crate) fn reads(&self) -> watch::Receiver<u64> {
+        self.reads.subscribe()
     }
 
-    /// Returns whether every server was read that a promise was demanded of.
+    /// Returns whether every server was read.
     pub(crate) fn is_read(&self) -> bool {
-        self.proofs.values().all(Proof::is_read)
+        self.proofs.values().all(|proof| proof.read().is_some())
     }
 
-    /// Lets rows land: what was demanded is proved.
-    pub(crate) fn prove(&self) {
-        self.proofs.values().for_each(Proof::prove);
+    /// Lets the rows of this route land.
+    pub(crate) fn prove(&self, route: &str) {
+        if let Some(proof) = self.proofs.get(route) {
+            proof.prove();
+        }
     }
 }
 
@@ -97,7 +105,12 @@ fn lands_answers(route: &Route) -> bool {
     rule.is_some_and(|rule| rule.lands == Lands::Answer)
 }
 
-async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::Result<Place> {
+async fn open_one(
+    url: &LandingUrl,
+    answers: bool,
+    fail_fast: bool,
+    reads: &watch::Sender<u64>,
+) -> anyhow::Result<Place> {
     match url {
         LandingUrl::Files(path) => {
             let sink = FileSink::open(FileSettings::new(path));
@@ -119,7 +132,7 @@ async fn open_one(url: &LandingUrl, answers: bool, fail_fast: bool) -> anyhow::R
                 table: table.clone(),
                 answers,
             })?;
-            let (mut sink, proof) = ProvedSink::of(sink);
+            let (mut sink, proof) = ProvedSink::of(sink, reads);
             match sink.check().await {
                 Ok(says) => tracing::info!(%table, says, "landing"),
                 Err(error) => {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use semel::Error;
 use semel_landing::{Row, Sink, WriteError};
 use semel_postgres::{DurabilitySettings, TableSink};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
@@ -16,28 +17,28 @@ pub(crate) struct ProvedSink {
 
 /// The proof of one table: the settings of its server, and the state of the demand.
 #[derive(Clone, Debug)]
-pub(crate) struct Proof {
-    settings: Arc<OnceLock<DurabilitySettings>>,
-    state: watch::Sender<State>,
-}
+pub(crate) struct Proof(Arc<State>);
 
-/// Progress of a proof.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 struct State {
-    demanded: bool,
-    read: bool,
-    proved: bool,
+    settings: OnceLock<DurabilitySettings>,
+    is_demanded: AtomicBool,
+    is_proved: AtomicBool,
+    /// Counts the servers that were read, for all landings of a gate.
+    reads: watch::Sender<u64>,
 }
 
 // === impl ProvedSink ===
 
 impl ProvedSink {
-    /// Wraps a table whose server was not read yet.
-    pub(crate) fn of(sink: TableSink) -> (Self, Proof) {
-        let proof = Proof {
-            settings: Arc::default(),
-            state: watch::Sender::default(),
-        };
+    /// Wraps a table whose server was not read yet; `reads` counts those that were.
+    pub(crate) fn of(sink: TableSink, reads: &watch::Sender<u64>) -> (Self, Proof) {
+        let proof = Proof(Arc::new(State {
+            settings: OnceLock::new(),
+            is_demanded: AtomicBool::new(false),
+            is_proved: AtomicBool::new(false),
+            reads: reads.clone(),
+        }));
         let wrapped = Self {
             sink,
             proof: proof.clone(),
@@ -56,10 +57,10 @@ impl ProvedSink {
     }
 
     async fn read(&mut self) -> Result<(), Error> {
-        if self.proof.settings.get().is_none() {
+        if self.proof.read().is_none() {
             let read = self.sink.durability_settings().await?;
-            self.proof.settings.get_or_init(|| read);
-            self.proof.state.send_modify(|state| state.read = true);
+            self.proof.0.settings.get_or_init(|| read);
+            self.proof.0.reads.send_modify(|count| *count += 1);
         }
         Ok(())
     }
@@ -68,12 +69,11 @@ impl ProvedSink {
     async fn proved(&mut self) -> Result<(), WriteError> {
         let read = self.read().await;
         read.map_err(|error| WriteError::Unavailable(error.to_string()))?;
-        let state = *self.proof.state.borrow();
-        if state.demanded && !state.proved {
-            let why = "the promise of its route is not proved yet";
-            return Err(WriteError::Unavailable(why.into()));
+        if self.proof.lets_land() {
+            return Ok(());
         }
-        Ok(())
+        let why = "the promise of its route is not proved yet";
+        Err(WriteError::Unavailable(why.into()))
     }
 }
 
@@ -104,28 +104,20 @@ impl Sink for ProvedSink {
 impl Proof {
     /// Demands that a promise is proved before rows land.
     pub(crate) fn demand(&self) {
-        self.state.send_modify(|state| state.demanded = true);
+        self.0.is_demanded.store(true, Ordering::Release);
     }
 
     /// Lets rows land.
     pub(crate) fn prove(&self) {
-        self.state.send_modify(|state| state.proved = true);
+        self.0.is_proved.store(true, Ordering::Release);
+    }
+
+    fn lets_land(&self) -> bool {
+        self.0.is_proved.load(Ordering::Acquire) || !self.0.is_demanded.load(Ordering::Acquire)
     }
 
     /// The settings of the server, once they were read.
     pub(crate) fn read(&self) -> Option<&DurabilitySettings> {
-        self.settings.get()
-    }
-
-    /// Returns whether nothing remains to be read for a promise.
-    pub(crate) fn is_read(&self) -> bool {
-        let state = *self.state.borrow();
-        state.read || !state.demanded
-    }
-
-    pub(crate) async fn until_read(&self) {
-        let mut state = self.state.subscribe();
-        let read = state.wait_for(|state| state.read || !state.demanded);
-        read.await.map(drop).expect("this proof holds the sender");
+        self.0.settings.get()
     }
 }

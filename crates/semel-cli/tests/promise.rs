@@ -135,10 +135,8 @@ fn rows_that_the_server_of_a_landing_may_lose_leave_no_promise() {
     started(NO_STORE, &rest).has("proved: at-least-once");
     let relax = "ALTER DATABASE shop SET synchronous_commit = off";
     testbed::query(&url, relax).unwrap();
-    refused(NO_STORE, &rest)
-        .stderr
-        .has("in the PostgreSQL server that `land` names: set it to on");
-    testbed::query(&url, "ALTER DATABASE shop RESET synchronous_commit").unwrap();
+    // Each transaction of a landing sets it to on.
+    started(NO_STORE, &rest).has("proved: at-least-once");
     postgres.stop().unwrap();
     let mut postgres = Postgres::start_with(&[("fsync", "off")]).unwrap();
     let (_, rest) = landing(&postgres);
@@ -207,5 +205,45 @@ fn a_landing_that_comes_late_lands_once_it_is_proved() {
     assert_eq!(program.stop().unwrap().code(), Some(0));
     let rows = testbed::query(&url, "SELECT count(*) FROM landing").unwrap();
     assert_ne!(rows.trim(), "0");
+    postgres.stop().unwrap();
+}
+
+/// A store that never comes kept rows of another route from landing.
+#[test]
+fn a_landing_waits_for_no_store_that_its_route_does_not_need() {
+    let mut postgres = Postgres::start().unwrap();
+    let (_, rest) = landing(&postgres);
+    let records = "[[route]]\nname = \"other\"\npath = \"/other\"\nsource = \"pubsub\"\n";
+    let file = GateFile::write(NO_STORE, 9, &format!("{rest}{records}"));
+    let mut program = Program::start(&mut file.command()).unwrap();
+    wait_for("it lands", || {
+        deliver(&file).is_some_and(|status| status < 300)
+    });
+    let log = program.log();
+    log.has("waiting for the store");
+    log.has("proved: at-least-once");
+    log.lacks("\"ready\"");
+    assert_eq!(program.stop().unwrap().code(), Some(0));
+    postgres.stop().unwrap();
+}
+
+#[test]
+fn a_landing_that_comes_late_is_shown_once_it_is_read() {
+    let mut postgres = Postgres::start().unwrap();
+    let (_, rest) = landing(&postgres);
+    let rest = rest.replace("promise = \"at-least-once\"\n", "");
+    postgres.stop().unwrap();
+    let (mut program, file) = waiting(&rest);
+    let page = || file.admin(&Request::get("/ui/routes/orders"));
+    page().has("only once the gate has read fsync and synchronous_standby_names");
+    postgres.restart().unwrap();
+    wait_for("it lands", || {
+        deliver(&file).is_some_and(|status| status < 300)
+    });
+    wait_for("the page says so", || {
+        !page().contains("only once the gate has read")
+    });
+    program.log().has("proved: at-least-once");
+    assert_eq!(program.stop().unwrap().code(), Some(0));
     postgres.stop().unwrap();
 }

@@ -6,17 +6,20 @@ use crate::config::{self, Broken, Config, Finding, Verdict};
 use crate::late_store::LateStore;
 use crate::open_landings::{self, OpenedLandings};
 use crate::open_store::{self, Opened, Schema};
-use crate::promise::{self, StoreFacts};
+use crate::promise::{self, Shown, StoreFacts, demanded};
 use crate::telemetry::Telemetry;
 use crate::{file_limit, log, out};
 use anyhow::Context;
 use semel::protocol::Ending;
+use semel_gate::settings::Route;
 use semel_gate::{PromiseLine, PromiseLines, Server, Unfinished};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Where a gate listens, and for whom.
@@ -31,6 +34,17 @@ struct Listening {
 struct Proofs {
     config: Config,
     landings: OpenedLandings,
+    /// Announces each further landing whose server is read.
+    reads: watch::Receiver<u64>,
+    /// Findings that the log has.
+    told: BTreeSet<String>,
+}
+
+/// The promises of the routes, by what was read so far.
+struct Judged {
+    /// Names of the routes whose demand is proved.
+    proved: Vec<String>,
+    lines: BTreeMap<String, PromiseLine>,
 }
 
 /// Something was left that a restart cannot find out by itself (EX_TEMPFAIL).
@@ -64,19 +78,19 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let settings = config.settings.clone();
     let left = match open(&config).await {
         Ok((Opened { store, says, .. }, facts)) => {
-            let proofs = Proofs::of(config, landings);
-            let proved = proofs.judge(facts.clone())?;
-            let bound = Server::bind_landing(settings, store, &proofs.landings.landings).await?;
+            let mut proofs = Proofs::of(config, landings);
+            let judged = proofs.judge(&facts)?;
+            let landings = &proofs.landings.landings;
+            let bound = Server::bind_landing(settings, store, landings).await?;
             bound.shows_lines_dropped(log.dropped());
             tell_ready(&Listening::of(&bound)?, &says);
             let lines = bound.promise_lines();
+            proofs.hold(&lines, judged);
             if proofs.landings.is_read() {
-                proofs.hold(&lines, proved);
                 bound.serve(stopped).await
             } else {
-                let proving = async move { proofs.prove(proved, facts, &lines).await };
-                let proving = tokio::spawn(proving);
-                serve_late(bound, proving, stopped).await?
+                let proving = async move { proofs.keep_up(&facts, &lines, pending()).await };
+                serve_late(bound, tokio::spawn(proving), stopped).await?
             }
         }
         Err(error) if is_unavailable(&error) && !args.fail_fast => {
@@ -145,23 +159,28 @@ async fn serve_late(
     outcome.map(|()| left)
 }
 
-/// Opens the store as soon as it is there.
+/// Opens the store as soon as it is there. Until then rows land whose routes need no store for what they promise.
 async fn open_late(
-    proofs: Proofs,
+    mut proofs: Proofs,
     late: Arc<LateStore>,
     listening: Listening,
     lines: PromiseLines,
 ) -> anyhow::Result<()> {
+    let unread = StoreFacts::unread(&proofs.config);
+    let judged = proofs.judge(&unread)?;
+    proofs.hold(&lines, judged);
     let mut pause = OPEN_PAUSE_MIN;
     loop {
-        tokio::time::sleep(pause).await;
+        let paused = tokio::time::sleep(pause);
+        proofs.keep_up(&unread, &lines, paused).await?;
         pause = OPEN_PAUSE_MAX.min(pause * 2);
         match open(&proofs.config).await {
             Ok((Opened { store, says, .. }, facts)) => {
-                let proved = proofs.judge(facts.clone())?;
+                let judged = proofs.judge(&facts)?;
                 late.is(store);
                 tell_ready(&listening, &says);
-                return proofs.prove(proved, facts, &lines).await;
+                proofs.hold(&lines, judged);
+                return proofs.keep_up(&facts, &lines, pending()).await;
             }
             Err(error) if is_unavailable(&error) => tell_waiting(&error, pause),
             Err(error) => return Err(error),
@@ -191,50 +210,73 @@ fn tell_ready(listening: &Listening, store: &str) {
 // === impl Proofs ===
 
 impl Proofs {
-    const fn of(config: Config, landings: OpenedLandings) -> Self {
-        Self { config, landings }
+    fn of(config: Config, landings: OpenedLandings) -> Self {
+        Self {
+            config,
+            reads: landings.reads(),
+            landings,
+            told: BTreeSet::new(),
+        }
     }
 
-    /// Judges what the routes promise by what was read so far.
+    /// Judges what the routes promise by what was read so far. Says what is new.
     ///
     /// # Errors
     /// A demanded promise that does not hold.
-    fn judge(&self, mut facts: StoreFacts) -> anyhow::Result<BTreeMap<String, PromiseLine>> {
+    fn judge(&mut self, facts: &StoreFacts) -> anyhow::Result<Judged> {
+        self.reads.mark_unchanged();
+        let mut facts = facts.clone();
         self.landings.add_to(&mut facts);
-        let findings = config::check_promises(&self.config, &facts);
+        let mut findings = config::check_promises(&self.config, &facts);
         if let Some(broken) = Broken::among(&findings) {
             return Err(broken.into());
         }
+        findings.retain(|finding| self.told.insert(finding.to_string()));
         warn(&findings);
         for finding in findings.iter().filter(|f| f.route.is_some()) {
             tracing::info!(route = finding.route, "{finding}");
         }
-        Ok(promise::lines(&self.config.settings.routes, &facts))
+        let routes = &self.config.settings.routes;
+        let is_proved = |route: &&Route| {
+            let shown = route.promise.map(|it| demanded(route, &facts, it));
+            matches!(shown, Some(Shown::Proved(..)))
+        };
+        let proved = routes.iter().filter(is_proved);
+        Ok(Judged {
+            proved: proved.map(|route| route.name.clone()).collect(),
+            lines: promise::lines(routes, &facts),
+        })
     }
 
-    /// Holds what is proved so far; judges again first, where the server of a landing that a promise depends on was not read.
-    /// Until then no row lands there.
+    /// Judges again whenever the server of a landing was read, until `end`. Until then, no row of a route that demands a promise
+    /// lands there.
     ///
     /// # Errors
     /// A demanded promise that does not hold.
-    async fn prove(
-        &self,
-        mut proved: BTreeMap<String, PromiseLine>,
-        facts: StoreFacts,
+    async fn keep_up(
+        &mut self,
+        facts: &StoreFacts,
         lines: &PromiseLines,
+        end: impl Future<Output = ()>,
     ) -> anyhow::Result<()> {
-        if !self.landings.is_read() {
-            self.landings.read().await;
-            proved = self.judge(facts)?;
+        let mut end = std::pin::pin!(end);
+        loop {
+            tokio::select! {
+                () = &mut end => return Ok(()),
+                _ = self.reads.changed() => {
+                    let judged = self.judge(facts)?;
+                    self.hold(lines, judged);
+                }
+            }
         }
-        self.hold(lines, proved);
-        Ok(())
     }
 
-    /// Shows what is proved, and lets rows land.
-    fn hold(&self, lines: &PromiseLines, proved: BTreeMap<String, PromiseLine>) {
-        lines.prove(proved);
-        self.landings.prove();
+    /// Shows what was judged, and lets the rows land of the routes whose demand is proved.
+    fn hold(&self, lines: &PromiseLines, judged: Judged) {
+        for route in &judged.proved {
+            self.landings.prove(route);
+        }
+        lines.prove(judged.lines);
     }
 }
 
