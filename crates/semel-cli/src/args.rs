@@ -184,6 +184,9 @@ pub(crate) struct InitArgs {
     /// How API clients are told apart: header:NAME, or shared
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
+    /// Longest time from the first delivery of the same work to its last one, as in 24h; an assumption, unless it is the sender's own
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) horizon: Option<String>,
     /// Where the secret is that a webhook's sender signs with: env:NAME or file:PATH; once for each
     #[arg(long = "secret", value_name = "PLACE")]
     pub(crate) secrets: Vec<String>,

@@ -188,6 +188,13 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
     for (name, horizon) in [("a.toml", "31d"), ("b.toml", "31d"), ("c.toml", "24h")] {
         file(name).has(&format!("# horizon = \"{horizon}\""));
     }
+    semel(
+        empty.path(),
+        "init f.toml --source pubsub --horizon 7d",
+        &[],
+    )
+    .good();
+    file("f.toml").has("\nhorizon = \"7d\"");
     // What the gate would refuse is not written.
     for (flags, why) in [
         ("--source api", "`caller` is missing"),
@@ -197,6 +204,7 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
         ),
         ("--path /users/{id}.json", "with a name in braces"),
         ("--source stripe", "`secrets` is missing"),
+        ("--horizon soon", "`horizon`"),
         (
             "--source stripe --secret whsec_canary",
             "a secret does not stand in the file itself",

@@ -21,6 +21,7 @@ pub(super) struct Answers {
     pub(super) source: Option<String>,
     pub(super) key: Option<String>,
     pub(super) caller: Option<String>,
+    pub(super) horizon: Option<String>,
     pub(super) secrets: Vec<String>,
     pub(super) verify: Option<String>,
     pub(super) keys_url: Option<String>,
@@ -40,6 +41,7 @@ impl Answers {
             source: args.source.clone(),
             key: args.key.clone(),
             caller: args.caller.clone(),
+            horizon: args.horizon.clone(),
             secrets: args.secrets.clone(),
             verify: args.verify.clone(),
             keys_url: args.keys_url.clone(),
@@ -115,10 +117,12 @@ impl Answers {
             ));
         }
         route.push_str(&self.verification(or_example));
-        let horizon = format!("# horizon = \"{}\"", written(self.horizon()));
-        let comment =
-            "how late the sender may deliver the same again; a shorter one is an assumption";
-        route.push_str(&commented(&horizon, comment));
+        route.push_str(&or_example(
+            "horizon",
+            &self.horizon,
+            &format!("\"{}\"", written(self.horizon())),
+            "how late the sender may deliver the same again; a shorter one is an assumption",
+        ));
         route
     }
 
