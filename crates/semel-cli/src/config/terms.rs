@@ -99,6 +99,8 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
     let defaults = defaults(source);
     let deadline = own.deadline.or(defaults.deadline);
     let latest = deadline.map(|deadline| deadline.saturating_sub(DEADLINE_MARGIN));
+    // A client that gives up leaves its run going; a broker's run ends first, unless that is safe.
+    let ends_by = latest.filter(|_| source.is_broker());
     let default_key = || defaults.key.parse().expect("the presets are well formed");
     let attempts = SenderAttempts {
         most: own.sender_attempts.unwrap_or(defaults.attempts),
@@ -112,7 +114,7 @@ pub(crate) fn terms(source: Source, own: &RouteTerms) -> Terms {
     let mut terms = Terms {
         key: own.key.clone().unwrap_or_else(default_key),
         lease: own.lease,
-        timeout: own.timeout.or(latest).unwrap_or(TIMEOUT_API),
+        timeout: own.timeout.or(ends_by).unwrap_or(TIMEOUT_API),
         deadline,
         sender_attempts: attempts,
         // A demand makes memory longer, never shorter.

@@ -97,6 +97,10 @@ fn what_is_written_must_hold() {
     let client = "source = \"api\"\ncaller = \"shared\"\ndeadline = \"10s\"\ntimeout = \"60s\"";
     let said = check(&in_route(client)).good();
     said.has("orders, api: timeout 1m > deadline 10s: a run may continue without its sender");
+    // A deadline alone does not shorten a run.
+    let client = "source = \"api\"\ncaller = \"shared\"\ndeadline = \"3s\"";
+    let said = check(&in_route(client)).good();
+    said.has("orders, api: timeout 1m > deadline 3s: a run may continue without its sender");
 }
 
 #[test]
