@@ -443,7 +443,7 @@ impl Undelivered {
                     FailureKind::InDoubt | FailureKind::StillInDoubt | FailureKind::Park => {
                         format!("it may or may not have taken effect (status {status})")
                     }
-                    FailureKind::NotStarted => {
+                    FailureKind::NotStarted | FailureKind::Withdrawn => {
                         "the handler could not be reached for longer than `park_after`".into()
                     }
                     FailureKind::Retryable | FailureKind::Final => {

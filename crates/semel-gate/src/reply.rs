@@ -60,7 +60,8 @@ pub fn reply<R>(
                 FailureKind::InDoubt
                 | FailureKind::StillInDoubt
                 | FailureKind::Park
-                | FailureKind::NotStarted => answer.headers.is_none(),
+                | FailureKind::NotStarted
+                | FailureKind::Withdrawn => answer.headers.is_none(),
                 FailureKind::Retryable | FailureKind::Final => false,
             };
             let mut reply = again(source, &failed.failure.outcome, answer);

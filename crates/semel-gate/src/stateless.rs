@@ -63,6 +63,7 @@ fn ended(said: Result<Outcome, Failure>) -> Ended {
         Err(failure) => match failure.kind {
             FailureKind::Final => recorded(Ending::Failed, failure.outcome),
             FailureKind::NotStarted
+            | FailureKind::Withdrawn
             | FailureKind::Retryable
             | FailureKind::InDoubt
             | FailureKind::StillInDoubt

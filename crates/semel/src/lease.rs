@@ -22,7 +22,7 @@ pub(crate) enum EffectEnded {
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     lease: Duration,
-    begun: Instant,
+    asked: Instant,
     sent: Arc<Mutex<Instant>>,
 }
 
@@ -99,19 +99,18 @@ async fn cancel(effect: JoinHandle<Result<Outcome, Failure>>) {
 // === impl Term ===
 
 impl Term {
-    /// A term that begins now, before the claim is sent.
-    pub(crate) fn from_now(lease: Duration) -> Self {
-        let begun = Instant::now();
+    /// A term that begins now, before the claim is sent, for a caller that asked then.
+    pub(crate) fn from_now(lease: Duration, asked: Instant) -> Self {
         Self {
             lease,
-            begun,
-            sent: Arc::new(Mutex::new(begun)),
+            asked,
+            sent: Arc::new(Mutex::new(Instant::now())),
         }
     }
 
-    /// Time since the first claim of this run was sent.
-    pub(crate) fn running_for(&self) -> Duration {
-        self.begun.elapsed()
+    /// Time since the caller asked, which may have waited for a slot or for another run.
+    pub(crate) fn waited(&self) -> Duration {
+        self.asked.elapsed()
     }
 
     /// Whether no new effect may be started any more.

@@ -18,6 +18,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// Runs pieces of work once each, on one store. Cheap to clone.
 ///
@@ -207,6 +208,7 @@ impl Semel {
             return Ok(Ended::Replayed(recorded));
         }
         work.validate()?;
+        let asked = Instant::now();
         let busy = Ended::Busy {
             retry_after: work.lease,
         };
@@ -215,7 +217,7 @@ impl Semel {
             .single_flight
             .join(&work, self.inner.settings.waiters_max)
         {
-            Joined::Leader(leader) => self.lead(leader, work, effect).await,
+            Joined::Leader(leader) => self.lead(leader, work, asked, effect).await,
             Joined::Follower(follower) => match follower.wait(work.patience()).await {
                 Some(finished) => finished.map(Ended::for_attached),
                 None => Ok(busy),
@@ -225,14 +227,20 @@ impl Semel {
         }
     }
 
-    async fn lead<E, F>(&self, leader: Leader, work: Work, effect: E) -> Result<Ended, Error>
+    async fn lead<E, F>(
+        &self,
+        leader: Leader,
+        work: Work,
+        asked: Instant,
+        effect: E,
+    ) -> Result<Ended, Error>
     where
         E: FnOnce(Run) -> F + Send + 'static,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
     {
         let semel = self.clone();
         let task = tokio::spawn(async move {
-            let ended = semel.attempt(&work, effect).await;
+            let ended = semel.attempt(&work, asked, effect).await;
             leader.finish(&ended);
             ended
         });
@@ -241,7 +249,7 @@ impl Semel {
     }
 
     /// The one flow: claim → effect while renewing → record.
-    async fn attempt<E, F>(&self, work: &Work, effect: E) -> Result<Ended, Error>
+    async fn attempt<E, F>(&self, work: &Work, asked: Instant, effect: E) -> Result<Ended, Error>
     where
         E: FnOnce(Run) -> F + Send + 'static,
         F: Future<Output = Result<Outcome, Failure>> + Send + 'static,
@@ -250,7 +258,7 @@ impl Semel {
         if let Some(told) = self.inner.outcomes.of(work) {
             return Ok(told);
         }
-        let (lease, term, _slot) = match self.claim(work).await? {
+        let (lease, term, _slot) = match self.claim(work, asked).await? {
             ClaimEnded::Granted { lease, term, slot } => (lease, term, slot),
             ClaimEnded::Ended(ended) => return Ok(ended),
         };

@@ -7,6 +7,7 @@ use crate::{Fingerprint, Key, Outcome};
 use bytes::Bytes;
 use std::num::NonZeroU32;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// A piece of work to be done once: its key, and the terms on which it runs.
 ///
@@ -34,6 +35,7 @@ pub struct Work {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) lease: Duration,
     pub(crate) retention: Duration,
+    pub(crate) unfinished_retention: Duration,
     pub(crate) timeout: Duration,
     pub(crate) in_doubt: InDoubt,
     pub(crate) max_attempts: Option<NonZeroU32>,
@@ -44,6 +46,7 @@ pub struct Work {
     pub(crate) backoff: Backoff,
     pub(crate) duplicates: Duplicates,
     pub(crate) completes: Completes,
+    pub(crate) uncompleted: Option<mpsc::UnboundedSender<()>>,
     pub(crate) slots: Option<Slots>,
     pub(crate) slot_wait: SlotWait,
     pub(crate) label: Bytes,
@@ -101,6 +104,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// Not one byte of the effect was begun: the attempt does not count.
     NotStarted,
+    /// The same for a reason of the caller's own, which says nothing of the work: old work is not parked for it.
+    Withdrawn,
     /// It did not happen, and may be tried again.
     Retryable,
     /// It did not and will not happen: recorded and replayed like a success.
@@ -131,6 +136,7 @@ impl Work {
             fingerprint,
             lease: Duration::from_secs(30),
             retention: Duration::from_secs(24 * 60 * 60),
+            unfinished_retention: Duration::ZERO,
             timeout: Duration::from_secs(60),
             in_doubt: InDoubt::Retry,
             max_attempts: None,
@@ -144,6 +150,7 @@ impl Work {
             },
             duplicates: Duplicates::Wait(Duration::from_secs(5)),
             completes: Completes::Run,
+            uncompleted: None,
             slots: None,
             slot_wait: SlotWait::default(),
             label: Bytes::new(),
@@ -165,6 +172,15 @@ impl Work {
     /// How long the outcome is remembered.
     pub fn retention(self, retention: Duration) -> Self {
         Self { retention, ..self }
+    }
+
+    /// Sets how long the record of work is remembered after a run that failed, if that is longer than its
+    /// [`retention`](Self::retention): its age counts as long as its sender delivers it.
+    pub fn unfinished_retention(self, unfinished_retention: Duration) -> Self {
+        Self {
+            unfinished_retention,
+            ..self
+        }
     }
 
     /// How long the effect may take; past that it is cancelled and in doubt.
@@ -248,6 +264,15 @@ impl Work {
         Self { completes, ..self }
     }
 
+    /// Sets where a run reports that its effect said success and did not record it ([`Completes::Handler`]): at once, or once
+    /// the store can be asked.
+    pub fn reports_uncompleted(self, to: mpsc::UnboundedSender<()>) -> Self {
+        Self {
+            uncompleted: Some(to),
+            ..self
+        }
+    }
+
     /// A limit on runs that this work shares with other work.
     pub fn slots(self, slots: &Slots) -> Self {
         Self {
@@ -273,7 +298,8 @@ impl Work {
         validate_bytes("name of who asks (by)", &self.by, BY_BYTES_MAX)
     }
 
-    pub(crate) fn claim(&self) -> Claim {
+    /// `waited` is as in [`doubt_limit`](Self::doubt_limit).
+    pub(crate) fn claim(&self, waited: Duration) -> Claim {
         Claim {
             key: self.key,
             fingerprint: self.fingerprint,
@@ -282,7 +308,7 @@ impl Work {
             retention: self.retention,
             in_doubt: self.doubt(),
             max_attempts: self.max_attempts,
-            max_in_doubt: self.doubt_limit(Duration::ZERO),
+            max_in_doubt: self.doubt_limit(waited),
             park_after: self.park_after,
             acts_for: self.acts_for(),
             label: self.label.clone(),
@@ -300,9 +326,9 @@ impl Work {
         }
     }
 
-    /// The limit on doubts, as of a run that began `running_for` ago. Its caller may have seen no success since.
-    pub(crate) fn doubt_limit(&self, running_for: Duration) -> Option<DoubtLimit> {
-        let age = self.doubt_age.saturating_add(running_for);
+    /// The limit on doubts for a caller that asked `waited` ago: it may have seen no success since.
+    pub(crate) fn doubt_limit(&self, waited: Duration) -> Option<DoubtLimit> {
+        let age = self.doubt_age.saturating_add(waited);
         self.max_in_doubt.map(|runs| DoubtLimit { runs, age })
     }
 
@@ -345,6 +371,21 @@ impl Backoff {
             .saturating_mul(1 << doublings)
             .min(self.max.max(self.first));
         full.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
+    }
+}
+
+// === impl FailureKind ===
+
+impl FailureKind {
+    /// Returns whether not one byte of the effect was begun.
+    #[must_use]
+    pub const fn began_nothing(self) -> bool {
+        match self {
+            Self::NotStarted | Self::Withdrawn => true,
+            Self::Retryable | Self::Final | Self::InDoubt | Self::StillInDoubt | Self::Park => {
+                false
+            }
+        }
     }
 }
 

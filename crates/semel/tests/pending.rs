@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use support::{Flaky, Refused, SECOND, Said, key, must_not_run, payload};
 use support::{assert_busy, assert_ran, assert_replayed, duplicate};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -325,6 +326,7 @@ async fn what_a_lapse_says_as_well_is_said_until_the_lapse() {
         FailureKind::Retryable,
         FailureKind::InDoubt,
         FailureKind::NotStarted,
+        FailureKind::Withdrawn,
     ] {
         let store = Flaky::new();
         let semel = on(&store);
@@ -437,14 +439,18 @@ async fn where_the_handler_completes_nothing_is_guessed_until_the_record_is_read
             let store = Flaky::new();
             let semel = on(&store);
             let effect = commits(&store, does, error.clone());
-            let ended = semel.run(by_handler(1), effect).await.unwrap();
+            let (to, mut uncompleted) = mpsc::unbounded_channel();
+            let work = by_handler(1).reports_uncompleted(to);
+            let ended = semel.run(work, effect).await.unwrap();
             assert_eq!(ended, Ended::Unread);
             sleep(LEASE * 2).await;
+            assert!(uncompleted.is_empty(), "the record cannot be read");
             assert_eq!(duplicate(&semel, by_handler(1)).await, Ended::Unread);
             assert_eq!(semel.pending(), [], "the record knows it, if anybody does");
             assert_eq!(semel.paused().is_some(), matches!(error, Error::Denied(_)));
 
             recorded(&semel, &store).await;
+            assert_eq!(uncompleted.recv().await.is_none(), does);
             if does {
                 let ended = duplicate(&semel, by_handler(1)).await;
                 assert!(

@@ -106,7 +106,10 @@ impl Became {
     fn of_failed(failed: &Failed) -> Self {
         match failed.failure.kind {
             FailureKind::InDoubt | FailureKind::StillInDoubt | FailureKind::Park => Self::InDoubt,
-            FailureKind::NotStarted | FailureKind::Retryable | FailureKind::Final => Self::Failed,
+            FailureKind::NotStarted
+            | FailureKind::Withdrawn
+            | FailureKind::Retryable
+            | FailureKind::Final => Self::Failed,
         }
     }
 

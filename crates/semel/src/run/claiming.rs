@@ -50,8 +50,8 @@ const UNANSWERED_LOOK_MAX: Duration = Duration::from_secs(1);
 
 impl Semel {
     /// Claims; waits for a slot and for a run elsewhere as long as the work's patience lasts.
-    pub(super) async fn claim(&self, work: &Work) -> Result<ClaimEnded, Error> {
-        let claim = work.claim();
+    pub(super) async fn claim(&self, work: &Work, asked: Instant) -> Result<ClaimEnded, Error> {
+        let mut claim = work.claim(asked.elapsed());
         let patience_ends = Instant::now() + work.patience();
         let (mut tries, mut poll) = (0, POLL_FIRST);
         // A grant whose answer was lost is granted again, but its lease runs from the first try.
@@ -68,8 +68,9 @@ impl Semel {
             self.may_claim()?;
             let term = unanswered
                 .take()
-                .unwrap_or_else(|| Term::from_now(work.lease));
-            let asked = Instant::now();
+                .unwrap_or_else(|| Term::from_now(work.lease, asked));
+            claim.max_in_doubt = work.doubt_limit(asked.elapsed());
+            let sent = Instant::now();
             let pause = match answered(silence_left, self.store().claim(&claim)).await {
                 Ok(Claimed::Granted(lease)) => {
                     return Ok(ClaimEnded::Granted { lease, term, slot });
@@ -80,7 +81,7 @@ impl Semel {
                 Ok(other) => return Ok(ClaimEnded::Ended(self.told(work, other)?)),
                 Err(Error::Unavailable(why)) => {
                     tries += 1;
-                    silence_left = silence_left.saturating_sub(asked.elapsed());
+                    silence_left = silence_left.saturating_sub(sent.elapsed());
                     if tries == CLAIM_TRIES_MAX || silence_left.is_zero() {
                         self.give_back_unanswered(claim);
                         return Err(Error::Unavailable(why));

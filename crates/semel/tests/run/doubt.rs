@@ -2,7 +2,8 @@
 
 use super::*;
 use semel::protocol::PARK_AFTER_ATTEMPTS;
-use semel::work::DOUBT_AGE_MIN;
+use semel::slots::Slots;
+use semel::work::{DOUBT_AGE_MIN, FailureKind};
 
 /// Work whose runs act for 5 s, and 2 s after they were given up.
 fn probed() -> Work {
@@ -87,6 +88,72 @@ async fn a_run_parks_only_if_the_first_doubt_was_old_when_it_began() {
     assert_failed(&ended, State::Waiting);
     let ended = semel.run(work(), doubtful).await.unwrap();
     assert_failed(&ended, State::Parked);
+}
+
+/// The same while it waited for a slot.
+#[tokio::test(start_paused = true)]
+async fn a_wait_before_the_claim_makes_no_doubt_old() {
+    let (_, semel) = one_store();
+    let (one, other) = (semel(), semel());
+    let slots = Slots::new(1, 1);
+    let long = Work::new(key(2), payload())
+        .timeout(SECOND * 600)
+        .slots(&slots);
+    let (held, work) = (one.clone(), || {
+        let work = work().max_in_doubt(1).doubt_age(SECOND * 60);
+        work.duplicates(Duplicates::Wait(SECOND * 600))
+    });
+    let held = tokio::spawn(async move { held.run(long, slow(SECOND * 100)).await });
+    tokio::task::yield_now().await;
+    let waiting = work().slots(&slots);
+    let waits = tokio::spawn(async move { one.run(waiting, doubtful).await });
+    tokio::task::yield_now().await;
+    let first = other.run(work(), doubtful).await.unwrap();
+    assert_failed(&first, State::Waiting);
+    let ended = waits.await.unwrap().unwrap();
+    assert_failed(&ended, State::Waiting);
+    assert_ran(&held.await.unwrap().unwrap());
+    assert_failed(&other.run(work(), doubtful).await.unwrap(), State::Parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_work_whose_caller_withdrew_it_is_not_parked() {
+    let semel = one_process();
+    let work = || work().park_after(Some(SECOND * 60));
+    let withdrawn = |_| async {
+        Err(Failure {
+            kind: FailureKind::Withdrawn,
+            ..Failure::not_started("this process is going down")
+        })
+    };
+    for _ in 0..2 {
+        let ended = semel.run(work(), withdrawn).await.unwrap();
+        assert_failed(&ended, State::Waiting);
+        sleep(SECOND * 60).await;
+    }
+    let unreachable = |_| async { Err(Failure::not_started("connection refused")) };
+    let ended = semel.run(work(), unreachable).await.unwrap();
+    assert_failed(&ended, State::Parked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_remembered_for_as_long_as_its_sender_delivers() {
+    let (store, semel) = one_store();
+    let work = || {
+        let work = work().retention(SECOND * 60);
+        work.unfinished_retention(SECOND * 600)
+    };
+    let refused = |_| async { Err(Failure::retryable("the bank is closed")) };
+    let ended = semel().run(work(), refused).await.unwrap();
+    assert_failed(&ended, State::Waiting);
+    let first = store.look(&key(1)).await.unwrap().unwrap();
+    sleep(SECOND * 599).await;
+    assert_ran(&semel().run(work(), succeed).await.unwrap());
+    let last = store.look(&key(1)).await.unwrap().unwrap();
+    assert_eq!((last.born, last.attempts), (first.born, 2));
+    // The lease of the run that succeeded, and its retention.
+    sleep(SECOND * 70).await;
+    assert_eq!(store.look(&key(1)).await.unwrap(), None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -126,6 +126,12 @@ impl UnrecordedOutcome {
                     park_after: self.work.park_after,
                 };
             }
+            FailureKind::Withdrawn => {
+                return Operation::Release {
+                    lease,
+                    park_after: None,
+                };
+            }
             FailureKind::Retryable => (FailKind::Retryable { delay }, doubt),
             FailureKind::InDoubt => (FailKind::InDoubt { delay }, doubt),
             FailureKind::StillInDoubt => (FailKind::StillInDoubt { delay }, doubt),
@@ -136,9 +142,9 @@ impl UnrecordedOutcome {
             kind,
             in_doubt,
             max_attempts: self.work.max_attempts,
-            max_in_doubt: self.work.doubt_limit(self.term.running_for()),
+            max_in_doubt: self.work.doubt_limit(self.term.waited()),
             park_after: self.work.park_after,
-            retention,
+            retention: retention.max(self.work.unfinished_retention),
             result: self.kept(&failure.outcome).encode(),
         };
         Operation::Fail { lease, how }
@@ -149,6 +155,10 @@ impl UnrecordedOutcome {
     pub(super) fn was_not_completed(&mut self) {
         self.truth = Truth::InHand;
         if let Ok(outcome) = &self.said {
+            if let Some(to) = &self.work.uncompleted {
+                // Its caller may not wait for it any more.
+                let _heard = to.send(());
+            }
             self.said = Err(Failure {
                 kind: match self.work.in_doubt {
                     InDoubt::Park => FailureKind::Park,
