@@ -6,6 +6,7 @@ pub(crate) mod keep;
 pub(crate) mod unfinished;
 mod id;
 pub(crate) mod status;
+mod latest_run;
 pub(crate) mod quota;
 pub(crate) mod reconcile;
 

@@ -37,6 +37,8 @@ struct Redrive {
     letter: Letter,
     identity: Identity,
     flow: Flow,
+    /// No run of its work has begun, although there is no record that says so.
+    is_unrun: bool,
 }
 
 /// What to do with a letter whose work may have taken effect, for all that is known here.
@@ -80,7 +82,7 @@ pub(crate) async fn redrive(
         ));
     }
     let letter = operator.find(id).await?;
-    let (redrive, record) = prepare::prepare(gate, letter).await?;
+    let (redrive, record) = prepare::prepare(gate, operator, letter).await?;
     let (id, key) = (redrive.letter.id, redrive.identity.key);
     let before = record
         .as_ref()
@@ -167,9 +169,11 @@ async fn plan(
     }
     match (redrive.letter.standing(record), if_unknown) {
         (Standing::Succeeded, _) => Ok(Plan::Close(key)),
-        (Standing::Unknown, IfUnknown::Refuse) => Err(unknown(&redrive.letter, &key)),
+        (Standing::Unknown, IfUnknown::Refuse) if !redrive.is_unrun => {
+            Err(unknown(&redrive.letter, &key))
+        }
         (Standing::Unfinished(_) | Standing::NotRun, _)
-        | (Standing::Unknown, IfUnknown::RunAgain) => Ok(Plan::Run),
+        | (Standing::Unknown, IfUnknown::Refuse | IfUnknown::RunAgain) => Ok(Plan::Run),
     }
 }
 

@@ -65,6 +65,8 @@ impl Operator {
             "path": shown_path(&kept.head.path, shows),
             "headers": headers(&kept, shows),
             "why": kept.head.why,
+            "latest_run": seen.says(),
+            "status": seen.status(),
             "body_bytes": kept.body.len(),
         });
         if shows {
@@ -236,6 +238,8 @@ fn listed(head: &LetterHead, seen: Observed) -> Option<Value> {
             "id": head.id.to_string(),
             "reason": head.reason.word(),
             "record": record_word(seen),
+            "latest_run": seen.says(),
+            "status": seen.status(),
             "redriven": head.redriven,
             "for_operator": head.is_for_operator(),
             "route": head.route,

@@ -8,7 +8,7 @@ use super::screen::header_lines;
 use super::{Screen, mismatches};
 use crate::hiding::shown_path;
 use crate::label::Label;
-use crate::letters::StoredDelivery;
+use crate::letters::{StoredDelivery, status};
 use crate::operate::Refused;
 use crate::redrive::{self, Foreseen, IfUnknown, foresee};
 use crate::settings::Source;
@@ -64,11 +64,12 @@ async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
         None => None,
     };
     let kept = operator.head_of(&letter.id).await?;
+    let latest = status::latest_run(operator.letter_store(), &letter.head(Time(0))).await?;
     let differs = compared(screen, &letter).await?;
     Ok(html! {
         p.lead { a href=(screen.to("letters")) { "Letters" } " / " (letter.route) }
         h1 { (letter.route) " · a letter " (state(tone(letter.reason), letter.reason.word())) }
-        (delivery(screen, &letter, kept.as_ref()))
+        (delivery(screen, &letter, kept.as_ref(), &latest))
         (differs)
         h2 { "Act" }
         (without_a_gate(screen))
@@ -77,7 +78,7 @@ async fn look(screen: &Screen, id: &str) -> Result<Markup, Refused> {
     })
 }
 
-fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Markup {
+fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>, latest: &str) -> Markup {
     let now = screen.now();
     let created = kept.map_or(Time(0), |head| head.created_at);
     let stored = match StoredDelivery::decode(&letter.delivery) {
@@ -100,6 +101,7 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>) -> Mark
             "kept",
             html! { @if created == Time(0) { "–" } @else { (since(created, now)) } },
         ),
+        ("latest run", html! { (latest) }),
         (
             "request",
             html! { code { (stored.head.method) " " (shown_path(&stored.head.path, shows)) } },

@@ -9,6 +9,7 @@ use super::{Screen, routes};
 use crate::bulk::{self, JobKind, PACE_MAX, Selection};
 use crate::census::{Known, LetterCensus, LetterGroup};
 use crate::label::{Label, cut};
+use crate::letters::status;
 use crate::operate::Refused;
 use axum::extract::{Form, Query};
 use axum::response::Response;
@@ -171,6 +172,7 @@ async fn one_group(
 async fn letter_row(screen: &Screen, head: &LetterHead, now: Time) -> Result<Vec<Markup>, Refused> {
     let id = head.id.to_string();
     let (about, sender) = kept(screen, head).await?;
+    let latest = status::latest_run(screen.state.letters.as_ref(), head).await?;
     Ok(vec![
         html! { input type="checkbox" name="letter" value=(id) aria-label={ "choose letter " (id) }; },
         html! {
@@ -180,6 +182,7 @@ async fn letter_row(screen: &Screen, head: &LetterHead, now: Time) -> Result<Vec
                     @if about.is_empty() { (shortened(&key, 15)) } @else { (about) }
                 }
             } @else { small { "it has no key" } }
+            br; small { (latest) }
         },
         html! { span.mono { (sender) } },
         html! {

@@ -89,7 +89,7 @@ async fn read(
     id: &str,
 ) -> Result<(Redrive, Option<Record>), Refused> {
     let letter = operator.find(id).await?;
-    prepare::prepare(gate, letter).await
+    prepare::prepare(gate, operator, letter).await
 }
 
 /// As its delivery says today, else as its record did.

@@ -6,18 +6,19 @@ use crate::flow::Flow;
 use crate::gate::Gate;
 use crate::letters::StoredDelivery;
 use crate::naming::{self, Identity, NamedRequest};
-use crate::operate::Refused;
+use crate::operate::{Operator, Refused};
 use crate::settings::Source;
 use crate::source;
 use semel::Fingerprint;
-use semel::letter::{Letter, LetterId};
-use semel::protocol::Record;
+use semel::letter::{Letter, LetterId, Reason};
+use semel::protocol::{Fence, Record};
 use semel::store::StoreExt;
 use std::sync::Arc;
 
 /// Reads a letter back into a delivery with its names, and looks at the record of its work.
 pub(super) async fn prepare(
     gate: &Arc<Gate>,
+    operator: &Operator,
     letter: Letter,
 ) -> Result<(Redrive, Option<Record>), Refused> {
     let (bytes, own) = (letter.delivery.len(), Arc::clone(gate));
@@ -27,7 +28,22 @@ pub(super) async fn prepare(
     let mut read = read.await?;
     let record = gate.semel.store().look(&read.redrive.identity.key).await?;
     read.redrive.identity.fingerprint = read.fingerprint(record.as_ref());
+    if record.is_none() {
+        read.redrive.is_unrun = is_unrun(operator, &read.redrive.letter).await?;
+    }
     Ok((read.redrive, record))
+}
+
+/// Returns whether no run of a letter's work has begun, where there is no record of it: it was refused when there was none, and a run
+/// since would have left one that is still there.
+async fn is_unrun(operator: &Operator, letter: &Letter) -> Result<bool, Refused> {
+    let is_refused = letter.reason == Reason::Unfinished && letter.fence == Fence(0);
+    if !is_refused || letter.redriven {
+        return Ok(false);
+    }
+    let head = operator.head_of(&letter.id).await?;
+    let age = head.map(|head| operator.audit().now().since(head.created_at));
+    Ok(age.is_some_and(|age| age < letter.retention))
 }
 
 /// A letter as it is read today.
@@ -76,6 +92,7 @@ fn read_back(gate: &Arc<Gate>, letter: Letter) -> Result<ReadBack, Refused> {
             letter,
             identity,
             flow,
+            is_unrun: false,
         },
         today: today.map(|identity| identity.fingerprint),
     })

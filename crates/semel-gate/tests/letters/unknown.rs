@@ -2,6 +2,9 @@
 
 use super::{Aging, GONE, paused, resumes, task};
 use crate::support::prelude::*;
+use semel::clock::{Clock, SystemClock, Time};
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// It says what is unknown, runs nothing, and stays.
 async fn refused(bed: &Bed, id: &str) {
@@ -86,4 +89,33 @@ async fn an_unknown_query_is_refused() {
     let id = bed.letter().await;
     let said = bed.act(&format!("/letters/{id}/redrive?again=true")).await;
     assert_eq!((said.status, bed.runs()), (400, 1), "{said:?}");
+}
+
+/// Refused for want of a slot, an hour ago by the store's clock.
+async fn refused_an_hour_ago(retention: Duration) -> (Aging, String) {
+    let begin = SystemClock::new().wall().0 - u64::try_from(HOUR.as_micros()).unwrap();
+    let bed = Aging::at(Time(begin), |settings| {
+        let route = &mut settings.routes[0];
+        (route.concurrency, route.queue) = (1, 0);
+        terms_of(route, |terms| {
+            terms.retention = retention;
+            terms.sender_attempts.most = Some(1);
+        });
+    })
+    .await;
+    let held = bed.hold(Sender::Task.sends("other", "{}")).await;
+    bed.ask(task()).await.is(200);
+    bed.go(held).await.is(200);
+    let id = bed.letter().await;
+    (bed, id)
+}
+
+#[tokio::test]
+async fn work_that_was_refused_runs_while_a_record_of_a_run_would_be_there() {
+    let (bed, id) = refused_an_hour_ago(2 * HOUR).await;
+    bed.redrive(&id).await.is(200, &json!({"closed": true}));
+    assert_eq!(bed.runs(), 2);
+    let (bed, id) = refused_an_hour_ago(HOUR / 2).await;
+    refused(&bed, &id).await;
+    bed.run_again(&id).await.is(200, &json!({"closed": true}));
 }

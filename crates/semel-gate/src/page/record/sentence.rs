@@ -69,10 +69,10 @@ fn effect(record: &Record, now: Time) -> Markup {
         },
         State::Parked => html! { ", " strong { "did not succeed" } ", and waits for a person." },
         State::Waiting if record.in_doubt => html! {
-            ": whether it took effect is " strong { "not known" } ". It will be tried again."
+            ": whether it took effect is " strong { "not known" } ". A further delivery or a redrive runs it again."
         },
         State::Waiting => {
-            html! { ", and has " strong { "not taken effect" } " yet: it will be tried again." }
+            html! { ", and has " strong { "not taken effect" } " yet: a further delivery or a redrive runs it." }
         }
         State::Running if record.lease_until <= now => html! {
             ": the last run was " strong { "lost" } ", its lease lapsed " (span(now.since(record.lease_until))) " ago."

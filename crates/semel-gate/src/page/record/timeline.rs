@@ -196,7 +196,7 @@ fn end(record: &Record, now: Time) -> Option<Event> {
         State::Failed => (Tone::Failed, with("Failed for good")),
         State::Waiting => (
             Tone::Waiting,
-            with("The last run failed; the next delivery from here on runs it"),
+            with("The last run failed; a delivery or a redrive from here on runs it"),
         ),
         State::Parked => (Tone::Parked, with("Parked: a person decides")),
     };
