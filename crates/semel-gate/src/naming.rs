@@ -214,6 +214,7 @@ pub fn work(route: &Route, source: Source, identity: Identity) -> Work {
         .lease(terms.lease)
         .timeout(terms.timeout + TIMEOUT_MARGIN)
         .retention(terms.retention)
+        .unfinished_retention(terms.unfinished_retention(source))
         .in_doubt(route.in_doubt)
         .max_attempts(route.max_attempts)
         .max_in_doubt(terms.max_in_doubt)

@@ -3,7 +3,7 @@
 //!
 //! A sender that delivers once, or does not count, may give up after any attempt, so its letter is durable before the run is
 //! sent. One that counts has a letter from the first run that ends without success. One without a limit has a letter once half
-//! of the time for which it delivers is over.
+//! of the time for which it delivers is over, and may give up at any time in the last tenth of it.
 
 use crate::flow::Flow;
 use crate::settings::Redelivery;
@@ -42,6 +42,11 @@ struct Known {
 /// Number of letters that are remembered per route: as many as its default quota holds.
 const KNOWN_MAX: usize = 10_000;
 
+/// Tenths of the time for which a sender delivers, from which on its unfinished work has a letter, and from which on any attempt
+/// may be its last.
+const LETTER_TENTHS: u32 = 5;
+const MAY_BE_LAST_TENTHS: u32 = 9;
+
 // === impl Flow ===
 
 impl Flow {
@@ -53,21 +58,17 @@ impl Flow {
 
     /// The expectation that its sender delivers it again.
     pub(crate) fn attempt(&self) -> Attempt {
-        match self.redelivery() {
-            Redelivery::Unlimited => Attempt::OneOfMany,
-            Redelivery::Counted(_) if !self.is_last_attempt() => Attempt::OneOfMany,
-            Redelivery::Counted(_) | Redelivery::Uncounted | Redelivery::Once => Attempt::MayBeLast,
+        let redelivery = self.redelivery();
+        let is_unlimited = redelivery == Redelivery::Unlimited;
+        if is_unlimited && self.is_delivered_for(MAY_BE_LAST_TENTHS) {
+            return Attempt::MayBeLast;
         }
+        redelivery.attempt(self.transport.attempt())
     }
 
     /// Whether its sender is known not to deliver it again.
     pub(crate) fn is_last_attempt(&self) -> bool {
-        let number = self.transport.attempt();
-        match self.redelivery() {
-            Redelivery::Once => true,
-            Redelivery::Counted(most) => number.is_some_and(|number| number >= u64::from(most)),
-            Redelivery::Uncounted | Redelivery::Unlimited => false,
-        }
+        self.redelivery().is_last(self.transport.attempt())
     }
 
     /// Whether its unfinished work needs a letter at this moment.
@@ -87,18 +88,18 @@ impl Flow {
             }
             (Redelivery::Counted(_), Moment::StillRunning | Moment::Ended) => true,
             (_, Moment::StillRunning) => {
-                route.terms(self.source).outlasts_sender() || self.is_half_over()
+                route.terms(self.source).outlasts_sender() || self.is_delivered_for(LETTER_TENTHS)
             }
-            (_, Moment::Refused | Moment::Ended) => self.is_half_over(),
+            (_, Moment::Refused | Moment::Ended) => self.is_delivered_for(LETTER_TENTHS),
         }
     }
 
-    /// Whether half of the time is over for which its sender delivers.
+    /// Returns whether so many tenths of the time are over for which its sender delivers.
     #[allow(
         clippy::disallowed_methods,
         reason = "publish times and births are compared with the wall clock, to within hours"
     )]
-    fn is_half_over(&self) -> bool {
+    fn is_delivered_for(&self, tenths: u32) -> bool {
         let Some(delivers_for) = self.route.settings.terms(self.source).delivers_for else {
             return false;
         };
@@ -111,7 +112,21 @@ impl Flow {
         ) else {
             return false;
         };
-        Duration::from_micros(now.saturating_sub(first)) >= delivers_for / 2
+        Duration::from_micros(now.saturating_sub(first)) >= delivers_for / 10 * tenths
+    }
+}
+
+// === impl Moment ===
+
+impl Moment {
+    /// The sentence on a letter that is kept then. It says nothing of what happens later: the record does.
+    pub(crate) const fn why(self) -> &'static str {
+        match self {
+            Self::BeforeRun => "kept before its run",
+            Self::StillRunning => "kept while its run was going",
+            Self::Refused => "kept after a delivery that began no run",
+            Self::Ended => "kept after a run that recorded no success",
+        }
     }
 }
 

@@ -3,6 +3,9 @@
 
 use super::{SenderAttempts, Source, Terms, Webhook};
 use crate::delivery::Transport;
+use semel::letter::Attempt;
+use semel::store::RETENTION_MAX;
+use std::time::Duration;
 
 /// A sender's attempts at one piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +20,8 @@ pub enum Redelivery {
     Once,
 }
 
-/// Fewest deliveries that a dead-letter policy of Pub/Sub can ask for. Assumed where deliveries are counted and the route does
-/// not say how many there are.
+/// Fewest deliveries that a dead-letter policy of Pub/Sub can ask for. Where deliveries are counted and the route does not say
+/// how many there are, each from this one on may be the last.
 const PUBSUB_ATTEMPTS_MIN: u32 = 5;
 
 // === impl Redelivery ===
@@ -45,17 +48,40 @@ impl Redelivery {
     /// The same for one delivery, which may show more than the settings say.
     #[must_use]
     pub fn of_delivery(source: Source, attempts: SenderAttempts, transport: &Transport) -> Self {
-        let counted = transport.attempt().is_some();
-        match (Self::of(source, attempts), source) {
-            (Self::Counted(_), _) if !counted => Self::Uncounted,
+        match (Self::of(source, attempts), source, transport.attempt()) {
+            (Self::Counted(_), _, None) => Self::Uncounted,
             // The subscription has a dead-letter policy that the route does not mention.
-            (Self::Unlimited, Source::PubSub) if counted && !attempts.declared => {
-                Self::Counted(PUBSUB_ATTEMPTS_MIN)
+            (Self::Unlimited, Source::PubSub, Some(number)) if !attempts.declared => {
+                if number < u64::from(PUBSUB_ATTEMPTS_MIN) {
+                    Self::Counted(PUBSUB_ATTEMPTS_MIN)
+                } else {
+                    Self::Uncounted
+                }
             }
-            (Self::Unlimited, Source::PubSub) if transport.is_unwrapped && !attempts.declared => {
+            (Self::Unlimited, Source::PubSub, None)
+                if transport.is_unwrapped && !attempts.declared =>
+            {
                 Self::Uncounted
             }
-            (known, _) => known,
+            (known, _, _) => known,
+        }
+    }
+
+    /// The expectation that the sender of this attempt delivers again.
+    pub(crate) fn attempt(self, number: Option<u64>) -> Attempt {
+        match self {
+            Self::Unlimited => Attempt::OneOfMany,
+            Self::Counted(_) if !self.is_last(number) => Attempt::OneOfMany,
+            Self::Counted(_) | Self::Uncounted | Self::Once => Attempt::MayBeLast,
+        }
+    }
+
+    /// Returns whether this attempt is known to be the last.
+    pub(crate) fn is_last(self, number: Option<u64>) -> bool {
+        match self {
+            Self::Once => true,
+            Self::Counted(most) => number.is_some_and(|number| number >= u64::from(most)),
+            Self::Uncounted | Self::Unlimited => false,
         }
     }
 }
@@ -67,5 +93,15 @@ impl Terms {
     #[must_use]
     pub const fn redelivery(&self, source: Source) -> Redelivery {
         Redelivery::of(source, self.sender_attempts)
+    }
+
+    /// Shortest time for which the record of unfinished work is remembered: a sender without a limit gives up by its age, and
+    /// the record may be all that tells it.
+    #[must_use]
+    pub fn unfinished_retention(&self, source: Source) -> Duration {
+        match self.redelivery(source) {
+            Redelivery::Unlimited => self.delivers_for.unwrap_or_default().min(RETENTION_MAX),
+            Redelivery::Counted(_) | Redelivery::Uncounted | Redelivery::Once => Duration::ZERO,
+        }
     }
 }
