@@ -284,15 +284,16 @@ impl Disposition {
         Some(why.reason())
     }
 
-    /// The moment at which it leaves its work unfinished, as far as its sender knows; `None`: its sender may forget it.
+    /// The moment at which it leaves its work unfinished, as far as its sender knows; `None`: its sender may forget it, or
+    /// nothing is known that a letter could keep.
     pub(crate) fn moment(&self) -> Option<Moment> {
         match self {
             Self::Unrecorded(recorded) if recorded.ending == Ending::Succeeded => None,
-            Self::Ran(_) | Self::Replayed(_) | Self::Fault(_) | Self::Letter(_) => None,
-            Self::Running { .. } => Some(Moment::StillRunning),
-            Self::Retryable(failed) if failed.failure.kind == FailureKind::NotStarted => {
-                Some(Moment::Refused)
+            Self::Ran(_) | Self::Replayed(_) | Self::Fault(_) | Self::NoRoom | Self::Letter(_) => {
+                None
             }
+            Self::Running { .. } => Some(Moment::StillRunning),
+            Self::Retryable(failed) if failed.failure.kind.began_nothing() => Some(Moment::Refused),
             Self::Unrecorded(_)
             | Self::Unread
             | Self::Retryable(_)
@@ -305,7 +306,6 @@ impl Disposition {
             | Self::Invalid(_)
             | Self::FaultNotLanded(_)
             | Self::Store(_)
-            | Self::NoRoom
             | Self::NotKept(..) => Some(Moment::Refused),
         }
     }
@@ -316,11 +316,6 @@ impl Disposition {
             self,
             Self::Invalid(_) | Self::Fault(_) | Self::FaultNotLanded(_)
         )
-    }
-
-    /// Whether its handler answered with success, and did not complete the run as its route says.
-    pub(crate) fn is_not_completed(&self) -> bool {
-        matches!(self, Self::Retryable(failed) | Self::Letter(Undelivered::Parked(failed)) if answered_without_completing(failed))
     }
 
     /// Whether the work has succeeded, by this delivery or before it.
@@ -377,6 +372,19 @@ fn answered_without_completing(failed: &Failed) -> bool {
         FailureKind::InDoubt | FailureKind::Park
     );
     is_doubt && says_success(&failed.failure)
+}
+
+// === impl NotKept ===
+
+impl NotKept {
+    /// The word for it in log lines.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Unsettled => "Unsettled",
+            Self::Full => "Full",
+            Self::Store => "Store",
+        }
+    }
 }
 
 // === impl Undelivered ===
@@ -454,14 +462,7 @@ impl Undelivered {
             Self::ParkedBefore => "its record is parked: a person must look first".into(),
             Self::Mismatched => "its key is known for other work (see `fingerprint`)".into(),
             Self::Invalid(invalid) => invalid.detail.clone(),
-            Self::Exhausted(it) => {
-                let (word, status) = (it.word(), it.handler_status());
-                let status =
-                    status.map_or_else(String::new, |status| format!(" (status {status})"));
-                format!(
-                    "its sender's attempts are used up, and the last one came to: {word}{status}"
-                )
-            }
+            Self::Exhausted(_) => "its sender's attempts are used up".into(),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::letters::unfinished::Moment;
 use crate::pace;
 use crate::reply::HandlerAnswer;
 use crate::reply::meaning::{GATE_BROKEN, Meaning, failed, meaning, timed_out, unreachable};
+use crate::reply::problem::STORE_UNAVAILABLE;
 use crate::settings::Source;
 use crate::trace::DeliveryTrace;
 use crate::upstream::{AnswerBody, Connection, SendError, SharedBody, full, read};
@@ -48,7 +49,7 @@ pub(crate) struct Effect {
     call: HandlerCall,
     /// When the delivery began to ask for the right to run.
     claim_begun: Instant,
-    /// Says when it may begin, where its letter must be durable before.
+    /// Says when it may begin, where its letter must be durable before; it does not begin if that is dropped.
     begin: Option<oneshot::Receiver<()>>,
     lease: oneshot::Sender<Lease>,
     answer: oneshot::Sender<HandlerReport>,
@@ -60,7 +61,7 @@ pub(crate) struct Effect {
 pub(crate) struct EffectReport {
     /// The right under which it ran.
     pub(crate) lease: oneshot::Receiver<Lease>,
-    /// Lets the effect begin when it is dropped, once the letter of its work is durable; `None`: it begins by itself.
+    /// Lets the effect begin, once the letter of its work is durable; `None`: it begins by itself.
     pub(crate) begin: Option<oneshot::Sender<()>>,
     /// What the handler said beside the record, and how long it took.
     pub(crate) answer: oneshot::Receiver<HandlerReport>,
@@ -133,9 +134,10 @@ impl Effect {
         pass(Point::ClaimAnswered);
         let (call, lease) = (self.call, run.lease());
         drop(self.lease.send(lease.clone()));
-        if let Some(begin) = self.begin {
-            // It is dropped, never sent.
-            drop(begin.await);
+        if let Some(begin) = self.begin
+            && begin.await.is_err()
+        {
+            return Err(failed(FailureKind::Withdrawn, STORE_UNAVAILABLE.outcome()));
         }
         call.trace.claimed(self.claim_begun, "granted");
         let route = &call.route.settings;
@@ -147,8 +149,10 @@ impl Effect {
             span: call.trace.span().cloned(),
         });
         if call.gate.is_over() {
-            let why = "the gate is going down".into();
-            return Err(unanswered(&SendError::NotSent(why)));
+            // The handler is not to blame: old work is not parked for that.
+            let says = "the handler was not reached (the gate is going down); nothing was run";
+            let outcome = unreachable(says).outcome();
+            return Err(failed(FailureKind::Withdrawn, outcome));
         }
         let sent = Instant::now();
         match call.before(&run).await {

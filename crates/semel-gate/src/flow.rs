@@ -18,14 +18,24 @@ use crate::upstream::{Reply, chained, full};
 use crate::waiting_sender::WaitingSender;
 use bytes::Bytes;
 use http::{Request, StatusCode};
-use semel::Ended;
 use semel::letter::LetterId;
 use semel::protocol::Lease;
+use semel::store::StoreExt;
 use semel::work::{Completes, Duplicates, Work};
+use semel::{Ended, Error, Key};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+/// A run as far as it says something of its handler, for operators.
+#[derive(Debug)]
+struct RunHealth {
+    gate: Arc<Gate>,
+    route: Arc<RouteState>,
+    key: Key,
+}
 
 /// A delivery on its way through the gate.
 #[derive(Debug)]
@@ -156,7 +166,8 @@ impl Flow {
     ) -> Disposition {
         let begun = Instant::now();
         let (effect, mut report) = Effect::of(self, begun, sender.is_some());
-        let work = self.work(identity);
+        let (to, mut uncompleted) = mpsc::unbounded_channel();
+        let work = self.work(identity).reports_uncompleted(to);
         let slot_wait = work.slot_wait();
         if let Some(index) = &self.gate.index {
             index.note(self, &identity);
@@ -187,8 +198,22 @@ impl Flow {
         if let Err(error) = &ended {
             tracing::warn!(route = self.route.settings.name, %error, "the store did not take a claim");
         }
+        let health = RunHealth::of(self, identity.key);
+        if uncompleted.try_recv().is_ok() {
+            health.note_uncompleted();
+        } else if matches!(ended, Ok(Ended::Unread)) {
+            // The store says later whether the handler's transaction committed.
+            tokio::spawn(async move {
+                if uncompleted.recv().await.is_some() {
+                    health.note_uncompleted();
+                }
+            });
+        }
+        self.retain_unstarted(&ended).await;
         let disposition = Disposition::of_run(self.source, ended);
-        self.note_health(&disposition);
+        if matches!(disposition, Disposition::Ran(_)) && disposition.has_succeeded() {
+            self.route.succeeded();
+        }
         match handled {
             Some(handled) => self.trace.recorded(handled, &disposition),
             None if self.lease.is_none() => self.trace.claimed(begun, disposition.word()),
@@ -220,24 +245,22 @@ impl Flow {
         work
     }
 
-    /// Notes what a run says of its handler: that it does its work, or that it does not complete it as its route says.
-    fn note_health(&self, disposition: &Disposition) {
-        let (route, name) = (&self.route, &self.route.settings.name);
-        if matches!(disposition, Disposition::Ran(_)) && disposition.has_succeeded() {
-            route.succeeded();
+    /// Keeps the age of work that a sender without a limit delivers: a record of a run that began nothing is remembered no longer
+    /// than its claim said. Later runs keep what it has.
+    async fn retain_unstarted(&self, ended: &Result<Ended, Error>) {
+        let terms = self.route.settings.terms(self.source);
+        let (Some(lease), Ok(Ended::Failed(failed))) = (&self.lease, ended) else {
+            return;
+        };
+        let retention = terms.unfinished_retention(self.source);
+        let is_first = lease.born == lease.fence;
+        if !is_first || !failed.failure.kind.began_nothing() || retention <= terms.retention {
+            return;
         }
-        if disposition.is_not_completed() {
-            self.gate.metrics.doubt.not_completed(name);
-            if route.not_completed_log.is_due() {
-                tracing::warn!(
-                    route = name,
-                    key = self
-                        .identity()
-                        .map(|identity| tracing::field::display(identity.key)),
-                    "the handler answered with success and did not complete the run in its transaction (`semel.complete`): whether \
-                     it took effect elsewhere is unknown; others are counted in semel_runs_not_completed_total for an hour"
-                );
-            }
+        let retained = self.gate.semel.store().retain(&lease.key, retention);
+        if let Err(error) = retained.await {
+            let route = &self.route.name;
+            tracing::warn!(%route, %error, "record of unfinished work not retained: its age is counted anew once it has expired");
         }
     }
 
@@ -298,5 +321,31 @@ impl Flow {
         self.gate.recent.note(recent);
         delivery_log::write(self, disposition, status, elapsed);
         self.trace.ended(self, self.begun, disposition, status);
+    }
+}
+
+// === impl RunHealth ===
+
+impl RunHealth {
+    fn of(flow: &Flow, key: Key) -> Self {
+        Self {
+            gate: Arc::clone(&flow.gate),
+            route: Arc::clone(&flow.route),
+            key,
+        }
+    }
+
+    /// Notes that the handler answered with success, and did not complete the run as its route says.
+    fn note_uncompleted(&self) {
+        let name = &self.route.settings.name;
+        self.gate.metrics.doubt.not_completed(name);
+        if self.route.not_completed_log.is_due() {
+            tracing::warn!(
+                route = name,
+                key = %self.key,
+                "the handler answered with success and did not complete the run in its transaction (`semel.complete`): whether \
+                 it took effect elsewhere is unknown; others are counted in semel_runs_not_completed_total for an hour"
+            );
+        }
     }
 }

@@ -325,6 +325,21 @@ impl RouteState {
         Some(DoubtLimit { runs, age })
     }
 
+    /// Counts work that may be lost: no letter holds it, and its sender may not deliver it again.
+    pub(crate) fn unkept(&self, metrics: &Metrics, outcome: &str, not_kept: &str) {
+        let route = &self.settings.name;
+        metrics.letters.unkept(route);
+        if self.unkept_log.is_due() {
+            tracing::error!(
+                route,
+                outcome,
+                not_kept,
+                "unfinished work not kept as a letter: it is lost unless its sender delivers it again; make room (`semel letters \
+                 list`) or repair the store"
+            );
+        }
+    }
+
     /// Alerts an operator: no further delivery of the letter's work is expected.
     pub(crate) fn alarmed(&self, metrics: &Metrics, letter: &LetterId, key: Option<Key>) {
         let route = &self.settings.name;

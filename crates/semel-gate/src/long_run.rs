@@ -1,9 +1,9 @@
 //! A run whose sender may give up, or stop waiting, before it ends.
 //!
-//! Where the sender may not deliver again, the delivery is a letter before its run is sent; otherwise at half of the sender's
-//! deadline. From then on nothing is lost when the sender gives up, or this gate dies. Just before the deadline the sender
-//! receives that the work is still running, and its redeliveries wait or attach. The letter is closed when the work has
-//! succeeded.
+//! Where the sender may not deliver again, the delivery is a letter before its run is sent, and a store that keeps none stops
+//! the run; otherwise it is one at half of the sender's deadline. From then on nothing is lost when the sender gives up, or
+//! this gate dies. Just before the deadline the sender receives that the work is still running, and its redeliveries wait or
+//! attach. The letter is closed when the work has succeeded.
 
 use crate::disposition::Disposition;
 use crate::effect::EffectReport;
@@ -16,6 +16,7 @@ use semel::letter::Reason;
 use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -72,8 +73,7 @@ impl Flow {
                     may_run = false;
                     self.lease = lease.ok();
                     if let Some(begin) = report.begin.take() {
-                        schedule.letter_at = self.keep_first().await;
-                        drop(begin);
+                        schedule.letter_at = self.keep_first(begin).await;
                     }
                 }
                 () = due(schedule.letter_at), if self.lease.is_some() => {
@@ -92,33 +92,54 @@ impl Flow {
         }
     }
 
-    /// Keeps the delivery before its run is sent; returns the time of the next try, if it was not kept.
-    async fn keep_first(&mut self) -> Option<Instant> {
+    /// Keeps the delivery and lets its run begin; returns the time of the next try, if its quota is full. Where the store is to
+    /// blame, the run does not begin.
+    async fn keep_first(&mut self, begin: oneshot::Sender<()>) -> Option<Instant> {
         let fence = self.lease.as_ref()?.fence;
         let put = timeout(LETTER_WITHIN, keep_before_run(self, fence)).await;
-        self.again_unless_kept(put)
+        match answered(put) {
+            Ok(put) => {
+                // An effect that is gone needs no word.
+                let _heard = begin.send(());
+                again_unless_kept(put)
+            }
+            Err(why) => {
+                let route = &self.route.settings.name;
+                tracing::warn!(route, why, "run not sent: its letter was not kept");
+                None
+            }
+        }
     }
 
     /// Keeps the delivery of a run that is still going; returns the time of the next try, if it was not kept.
     async fn keep_running(&mut self) -> Option<Instant> {
-        let why = "its run was still going at half of its sender's deadline";
-        let put = timeout(LETTER_WITHIN, put(self, Reason::Unfinished, why.into())).await;
-        self.again_unless_kept(put)
+        let put = put(self, Reason::Unfinished, Moment::StillRunning.why().into());
+        let put = timeout(LETTER_WITHIN, put).await;
+        answered(put).map_or_else(
+            |why| {
+                let route = &self.route.settings.name;
+                tracing::warn!(route, why, "letter of a run not kept; trying again");
+                Some(Instant::now() + LETTER_AGAIN_AFTER)
+            },
+            again_unless_kept,
+        )
     }
+}
 
-    fn again_unless_kept(&self, put: Result<Result<LetterPut, Error>, Elapsed>) -> Option<Instant> {
-        let why = match put {
-            Ok(Ok(LetterPut::Kept | LetterPut::KeptUnsettled | LetterPut::Closed)) => return None,
-            // Its refusal has been logged.
-            Ok(Ok(LetterPut::NotKept(_))) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("the store did not answer in time".into()),
-        };
-        if let Some(why) = why {
-            let route = &self.route.settings.name;
-            tracing::warn!(route, why, "letter of a run not kept; trying again");
-        }
-        Some(Instant::now() + LETTER_AGAIN_AFTER)
+/// The answer of the store, or why there is none.
+fn answered(put: Result<Result<LetterPut, Error>, Elapsed>) -> Result<LetterPut, String> {
+    match put {
+        Ok(Ok(put)) => Ok(put),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("the store did not answer in time".into()),
+    }
+}
+
+/// The time of the next try. A refusal has been logged.
+fn again_unless_kept(put: LetterPut) -> Option<Instant> {
+    match put {
+        LetterPut::Kept | LetterPut::KeptUnsettled | LetterPut::Closed => None,
+        LetterPut::NotKept(_) => Some(Instant::now() + LETTER_AGAIN_AFTER),
     }
 }
 

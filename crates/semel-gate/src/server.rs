@@ -2,10 +2,12 @@
 
 use crate::bodies::{BodyError, BodyReservation};
 use crate::connections::Connections;
+use crate::disposition::Disposition;
 use crate::failpoint::{Point, pass};
 use crate::gate::{Gate, Phase, RouteMatch, RouteState};
 use crate::handle::handle;
 use crate::key_missing::{lacks_key, unprotected};
+use crate::letters::keep::MEMORY;
 use crate::letters::reconcile;
 use crate::listener::{Acceptor, Listener, Peer, Serve};
 use crate::map_body::filter_trailers;
@@ -14,7 +16,7 @@ use crate::promise_lines::PromiseLines;
 use crate::reply::cors::CorsGrant;
 use crate::reply::meaning::GATE_BROKEN;
 use crate::reply::problem::Problem;
-use crate::settings::{Pass, Settings, Source};
+use crate::settings::{Pass, Redelivery, Settings, Source};
 use crate::silence::Silence;
 use crate::trace::{Exporter, Exporting};
 use crate::turned_away::turn_away;
@@ -28,6 +30,7 @@ use http::{HeaderMap, Method, Request, Version};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use semel::PendingOutcome;
+use semel::letter::Attempt;
 use semel::store::Letters;
 use semel_landing::Landing;
 use std::collections::BTreeMap;
@@ -305,7 +308,12 @@ async fn protected(
     };
     let (body, share) = match read.await {
         Ok(read) => read,
-        Err(why) => return unread(&gate, &parts, who, &why),
+        Err(why) => {
+            if matches!(why, BodyError::NoRoom) {
+                note_unkept(&gate, &route_state, who, &parts.headers);
+            }
+            return unread(&gate, &parts, who, &why);
+        }
     };
     // What the connection left beside the request is not the delivery's.
     parts.extensions.clear();
@@ -320,6 +328,18 @@ async fn protected(
     reply
         .await
         .unwrap_or_else(|_| GATE_BROKEN.response().map(full))
+}
+
+/// Counts a delivery that is refused for want of memory, if it may be its sender's last.
+fn note_unkept(gate: &Gate, route_state: &RouteState, who: Source, headers: &HeaderMap) {
+    let route = &route_state.settings;
+    let transport = source::transport_by_head(who, headers);
+    let attempts = route.terms(who).sender_attempts;
+    let redelivery = Redelivery::of_delivery(who, attempts, &transport);
+    let may_be_last = redelivery.attempt(transport.attempt()) == Attempt::MayBeLast;
+    if who.is_broker() && route.keeps_records() && may_be_last {
+        route_state.unkept(&gate.metrics, Disposition::NoRoom.word(), MEMORY);
+    }
 }
 
 fn unread(gate: &Gate, head: &Parts, who: Source, why: &BodyError) -> Reply {

@@ -11,7 +11,7 @@ mod cloudevents;
 pub(crate) mod webhook;
 pub(crate) mod json;
 
-use crate::delivery::{Delivery, Invalid};
+use crate::delivery::{Delivery, Invalid, Transport};
 use crate::settings::Source;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
@@ -67,6 +67,18 @@ pub(crate) fn sender_by_head(sources: &[Source], headers: &HeaderMap) -> Source 
         .into_iter()
         .find(|source| sources.contains(source) && has_form(source))
         .unwrap_or(Source::Api)
+}
+
+/// The parts of a sender's names that stand in a head: which attempt it is, as far as that can be told.
+pub(crate) fn transport_by_head(source: Source, headers: &HeaderMap) -> Transport {
+    match source {
+        Source::CloudTasks => cloud_tasks::counts(headers),
+        Source::PubSub => Transport {
+            is_unwrapped: pubsub::has_metadata(headers),
+            ..Transport::default()
+        },
+        Source::Api | Source::CloudEvents | Source::Webhook(_) => Transport::default(),
+    }
 }
 
 /// Why a request is refused that has the form of none of the route's sources.
@@ -143,7 +155,6 @@ pub(crate) fn refuse(code: &'static str, why: impl fmt::Display) -> Invalid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delivery::Transport;
 
     #[test]
     fn the_trace_of_the_message_comes_before_that_of_its_way() {

@@ -69,7 +69,7 @@ pub(crate) struct Counted {
     attempt: fn(&str, &str, u32) -> Ask,
 }
 
-pub(crate) const COUNTED: [Counted; 3] = [
+pub(crate) const COUNTED: [Counted; 2] = [
     Counted {
         declared: Declared::new(Source::CloudTasks, "cloud-tasks", Some(10), task),
         most: 10,
@@ -83,16 +83,17 @@ pub(crate) const COUNTED: [Counted; 3] = [
         most: 10,
         attempt: counted_push,
     },
-    // Its subscription has a dead-letter policy, and the route does not say how many deliveries it allows.
-    Counted {
-        declared: Declared {
-            attempts: undeclared(None),
-            ..Declared::new(Source::PubSub, "pubsub", None, push)
-        },
-        most: 5,
-        attempt: counted_push,
-    },
 ];
+
+/// Its subscription has a dead-letter policy, and the route does not say how many deliveries that allows: five at least.
+pub(crate) const UNDECLARED: Counted = Counted {
+    declared: Declared {
+        attempts: undeclared(None),
+        ..Declared::new(Source::PubSub, "pubsub", None, push)
+    },
+    most: 5,
+    attempt: counted_push,
+};
 
 const fn undeclared(most: Option<u32>) -> SenderAttempts {
     SenderAttempts {

@@ -1,9 +1,9 @@
 //! Keeping a letter: the whole delivery, durable in the store before its sender may forget it.
 
 use super::id::letter_id;
-use super::status;
 use super::stored::StoredDelivery;
 use super::unfinished::Moment;
+use super::{reconcile, status};
 use crate::disposition::{Disposition, NotKept, Undelivered};
 use crate::flow::Flow;
 use crate::letters::quota::Count;
@@ -33,6 +33,9 @@ struct Keep {
     unsettled: bool,
 }
 
+/// The reason for which work is not kept that could not be named for want of memory.
+pub(crate) const MEMORY: &str = "Memory";
+
 /// Keeps the whole delivery when its sender is about to forget it without success, or may not deliver it again; closes the
 /// letter of work that has succeeded.
 pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Disposition {
@@ -42,6 +45,10 @@ pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Di
     }
     if let Disposition::Letter(why) = disposition {
         return give_up(flow, why).await;
+    }
+    // Nobody knows which work it is: a letter could not tell it from what has run.
+    if matches!(disposition, Disposition::NoRoom) {
+        unkept(flow, disposition.word(), MEMORY);
     }
     match disposition.moment() {
         Some(moment) if flow.needs_letter(moment) => {
@@ -57,16 +64,27 @@ async fn give_up(flow: &mut Flow, why: Undelivered) -> Disposition {
         alarm(flow).await;
         return Disposition::Letter(why);
     }
+    let is_last = flow.is_last_attempt();
+    if why == Undelivered::Mismatched && !is_last {
+        recall(flow, Reason::Mismatched);
+        if flow.letter.is_some() {
+            return Disposition::NotKept(why, NotKept::Unsettled);
+        }
+    }
     let put = put(flow, why.reason(), why.why()).await;
     if why.reason().is_of_own_key() && flow.letter == Some(letter_id(flow, Reason::Unfinished)) {
         alarm(flow).await;
     }
     match told(flow, put) {
         LetterPut::Kept | LetterPut::Closed => Disposition::Letter(why),
-        LetterPut::KeptUnsettled if flow.is_last_attempt() => Disposition::Letter(why),
-        LetterPut::KeptUnsettled => Disposition::NotKept(why, NotKept::Unsettled),
+        LetterPut::KeptUnsettled => match flow.route.settings.on_exhausted {
+            OnExhausted::Letter if is_last => Disposition::Letter(why),
+            OnExhausted::Letter | OnExhausted::Nack => {
+                Disposition::NotKept(why, NotKept::Unsettled)
+            }
+        },
         LetterPut::NotKept(not_kept) => {
-            unkept(flow, why.word(), not_kept);
+            unkept(flow, why.word(), not_kept.word());
             Disposition::NotKept(why, not_kept)
         }
     }
@@ -76,14 +94,15 @@ async fn give_up(flow: &mut Flow, why: Undelivered) -> Disposition {
 /// to be its last attempt.
 async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Moment) -> Disposition {
     let exhausts = flow.is_last_attempt() && unfinished.is_retried();
-    let why = why(&unfinished, exhausts);
-    let reason = match flow.identity {
-        Ok(_) => Reason::Unfinished,
-        Err(_) => Reason::Invalid,
+    let (reason, why) = match &flow.identity {
+        Ok(_) => (Reason::Unfinished, moment.why().to_owned()),
+        Err(error) => (Reason::Invalid, error.to_string()),
     };
-    // An operator may have discarded a letter that is known here: a last attempt that ran asks the store.
-    if flow.lease.is_none() || flow.attempt() == Attempt::OneOfMany {
-        recall(flow);
+    // An operator may have discarded a letter that is known here: the last attempt asks the store, and so does one that ran
+    // and may be the last.
+    let may_be_last = flow.lease.is_some() && flow.attempt() == Attempt::MayBeLast;
+    if !may_be_last && !flow.is_last_attempt() {
+        recall(flow, Reason::Unfinished);
     }
     let put = if flow.letter.is_some() {
         LetterPut::Kept
@@ -92,12 +111,15 @@ async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Momen
         told(flow, put)
     };
     if let LetterPut::NotKept(not_kept) = put {
-        unkept(flow, unfinished.word(), not_kept);
+        unkept(flow, unfinished.word(), not_kept.word());
         return if exhausts && !flow.source.shows_status() {
             Disposition::NotKept(Undelivered::Exhausted(Box::new(unfinished)), not_kept)
         } else {
             unfinished
         };
+    }
+    if moment == Moment::Ended {
+        retain(flow).await;
     }
     if flow.is_last_attempt() && moment != Moment::StillRunning {
         alarm(flow).await;
@@ -110,36 +132,35 @@ async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Momen
     }
 }
 
-/// The sentence on a letter of unfinished work.
-fn why(unfinished: &Disposition, exhausts: bool) -> String {
-    if let Disposition::Invalid(invalid) | Disposition::FaultNotLanded(invalid) = unfinished {
-        return invalid.detail.clone();
-    }
-    if exhausts {
-        return Undelivered::Exhausted(Box::new(unfinished.clone())).why();
-    }
-    format!(
-        "its sender may not deliver it again, and this attempt ended with: {}",
-        unfinished.word()
-    )
-}
-
 /// Keeps the delivery of a run that is about to be sent, under the run's own fence.
 pub(crate) async fn keep_before_run(flow: &mut Flow, fence: Fence) -> Result<LetterPut, Error> {
-    let why = "kept before its run: its sender may not deliver it again".into();
     let keep = Keep {
         reason: Reason::Unfinished,
         fence,
         unsettled: false,
     };
-    store(flow, keep, why).await
+    store(flow, keep, Moment::BeforeRun.why().into()).await
+}
+
+/// Keeps the record of a run that ended without success from expiring before the keeper sees its letter.
+async fn retain(flow: &Flow) {
+    let Some(lease) = &flow.lease else {
+        return;
+    };
+    let (route, retention) = (&flow.route.settings, reconcile::retention(&flow.route));
+    if route.terms(flow.source).retention >= retention {
+        return;
+    }
+    if let Err(error) = flow.gate.letters.retain(&lease.key, retention).await {
+        tracing::warn!(route = route.name, %error, "record of a letter's work not retained; the keeper tries again");
+    }
 }
 
 /// Finds the letter of its work among those that are known to be open.
-fn recall(flow: &mut Flow) {
+fn recall(flow: &mut Flow, reason: Reason) {
     let open = &flow.route.open_letters;
     if flow.letter.is_none() && flow.identity.is_ok() && !open.is_empty() {
-        let id = letter_id(flow, Reason::Unfinished);
+        let id = letter_id(flow, reason);
         flow.letter = open.has(&id).then_some(id);
     }
 }
@@ -154,20 +175,9 @@ fn told(flow: &Flow, put: Result<LetterPut, Error>) -> LetterPut {
 }
 
 /// Counts work that may be lost: no letter holds it, and its sender may not deliver it again.
-fn unkept(flow: &Flow, outcome: &'static str, not_kept: NotKept) {
-    if flow.attempt() == Attempt::OneOfMany || !flow.source.is_broker() {
-        return;
-    }
-    let route = &flow.route;
-    flow.gate.metrics.letters.unkept(&route.settings.name);
-    if route.unkept_log.is_due() {
-        tracing::error!(
-            route = route.settings.name,
-            outcome,
-            ?not_kept,
-            "unfinished work not kept as a letter: it is lost unless its sender delivers it again; make room (`semel letters \
-             list`, `letters_max`) or repair the store"
-        );
+fn unkept(flow: &Flow, outcome: &'static str, not_kept: &'static str) {
+    if flow.attempt() == Attempt::MayBeLast && flow.source.is_broker() {
+        flow.route.unkept(&flow.gate.metrics, outcome, not_kept);
     }
 }
 
@@ -176,8 +186,14 @@ async fn alarm(flow: &Flow) {
     let Some(id) = flow.letter else {
         return;
     };
-    let route = &flow.route;
-    match flow.gate.letters.mark(&id, Mark::Alarmed).await {
+    let (route, letters) = (&flow.route, &flow.gate.letters);
+    let noted = async {
+        match letters.get(&id).await? {
+            Some(letter) if !letter.alarmed => letters.mark(&id, Mark::Alarmed).await,
+            Some(_) | None => Ok(Marked::Gone),
+        }
+    };
+    match noted.await {
         Ok(Marked::Applied) => {
             let key = flow.identity().map(|identity| identity.key);
             route.alarmed(&flow.gate.metrics, &id, key);
@@ -191,7 +207,7 @@ async fn alarm(flow: &Flow) {
 
 /// Closes the letter of a delivery whose work has succeeded. Reconciliation would do so, too, a little later.
 async fn close(flow: &mut Flow) {
-    recall(flow);
+    recall(flow, Reason::Unfinished);
     let Some(id) = flow.letter.take() else {
         return;
     };
@@ -252,13 +268,16 @@ async fn store(flow: &mut Flow, keep: Keep, why: String) -> Result<LetterPut, Er
         Put::Closed if reason == Reason::Unfinished && keep.fence == Fence(0) => {
             return Ok(LetterPut::NotKept(NotKept::Unsettled));
         }
-        Put::Closed => return Ok(LetterPut::Closed),
+        Put::Closed => {
+            route.open_letters.drop(&letter.id);
+            return Ok(LetterPut::Closed);
+        }
     }
     if succeeded_meanwhile(flow, &letter).await {
         return Ok(LetterPut::Closed);
     }
     flow.letter = Some(letter.id);
-    if reason == Reason::Unfinished {
+    if reason == Reason::Unfinished || keep.unsettled {
         route.open_letters.note(letter.id);
     }
     if keep.unsettled {
@@ -307,17 +326,19 @@ async fn decide(flow: &Flow, reason: Reason) -> Result<Result<Keep, LetterPut>, 
     let ran = flow.lease.as_ref().map(|lease| lease.fence);
     let of =
         |attempt| KeepDecision::of(reason, record.as_ref(), &identity.fingerprint, ran, attempt);
-    match (of(Attempt::OneOfMany), flow.attempt()) {
-        (KeepDecision::Keep(reason, fence), _) => keep(reason, fence, false),
-        (KeepDecision::Succeeded, _) => Ok(Err(LetterPut::Closed)),
-        (KeepDecision::Unsettled, Attempt::OneOfMany) => {
-            Ok(Err(LetterPut::NotKept(NotKept::Unsettled)))
+    // Unsettled work is refused, and its sender keeps it: from some attempt or age on, a letter does, too.
+    let decided = match of(Attempt::OneOfMany) {
+        KeepDecision::Unsettled if flow.needs_letter(Moment::Refused) => {
+            (of(Attempt::MayBeLast), true)
         }
-        (KeepDecision::Unsettled, attempt @ Attempt::MayBeLast) => match of(attempt) {
-            KeepDecision::Keep(reason, fence) => keep(reason, fence, true),
-            KeepDecision::Succeeded => Ok(Err(LetterPut::Closed)),
-            KeepDecision::Unsettled => Ok(Err(LetterPut::NotKept(NotKept::Unsettled))),
-        },
+        decision @ (KeepDecision::Keep(..) | KeepDecision::Succeeded | KeepDecision::Unsettled) => {
+            (decision, false)
+        }
+    };
+    match decided {
+        (KeepDecision::Keep(reason, fence), unsettled) => keep(reason, fence, unsettled),
+        (KeepDecision::Succeeded, _) => Ok(Err(LetterPut::Closed)),
+        (KeepDecision::Unsettled, _) => Ok(Err(LetterPut::NotKept(NotKept::Unsettled))),
     }
 }
 

@@ -64,7 +64,10 @@ async fn round(gate: &Gate, retained: &mut Retained) -> Result<(), Error> {
                 }
                 Observed::Damaged => {}
             }
-            open.insert(head.id);
+            // Other work under its key may have ended: after that, its duplicates are no longer refused.
+            if head.reason != Reason::Mismatched {
+                open.insert(head.id);
+            }
             let count = counts.entry(head.route.clone()).or_default();
             *count = count.plus(Count::of_head(&head));
         }
@@ -86,6 +89,11 @@ async fn round(gate: &Gate, retained: &mut Retained) -> Result<(), Error> {
     Ok(())
 }
 
+/// Retention of a record that an open letter of this route refers to.
+pub(crate) fn retention(route: &RouteState) -> Duration {
+    route.settings.retention().max(RETENTION_MIN)
+}
+
 /// Keeps the record of unfinished work from expiring while a letter refers to it: a redrive must know what has run. Returns the
 /// time at which it was last done.
 async fn retain(
@@ -102,7 +110,7 @@ async fn retain(
         | Standing::NotRun
         | Standing::Unknown => return Ok(None),
     }
-    let retention = route.settings.retention().max(RETENTION_MIN);
+    let retention = retention(route);
     match retained.get(&head.id) {
         Some(at) if at.elapsed() < retention / RETAINS_PER_RETENTION => return Ok(Some(*at)),
         Some(_) | None => {}

@@ -265,7 +265,7 @@ pub(super) fn store(error: &Error) -> Problem {
     }
 }
 
-pub(super) const STORE_UNAVAILABLE: Problem = Problem::fixed(
+pub(crate) const STORE_UNAVAILABLE: Problem = Problem::fixed(
     StatusCode::SERVICE_UNAVAILABLE,
     "store-unavailable",
     "The store cannot be reached",

@@ -43,13 +43,21 @@ pub(super) fn read(request: &Request<Bytes>) -> Result<Delivery, Invalid> {
         transport: Transport {
             queue: Some(required(headers, names.queue, "cloud-tasks-no-queue")?),
             task_name: Some(required(headers, names.task, "cloud-tasks-no-task-name")?),
-            retry_count: number(headers, names.retry_count),
-            execution_count: number(headers, names.execution_count),
-            previous_response: number(headers, names.previous_response),
-            ..Transport::default()
+            ..counts(headers)
         },
         ..Delivery::new(Source::CloudTasks, request.body().clone())
     })
+}
+
+/// The counts of a task's dispatches.
+pub(super) fn counts(headers: &HeaderMap) -> Transport {
+    let names = HeaderNames::of(headers);
+    Transport {
+        retry_count: number(headers, names.retry_count),
+        execution_count: number(headers, names.execution_count),
+        previous_response: number(headers, names.previous_response),
+        ..Transport::default()
+    }
 }
 
 fn required(headers: &HeaderMap, name: &str, code: &'static str) -> Result<String, Invalid> {

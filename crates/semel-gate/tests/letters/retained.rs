@@ -30,9 +30,11 @@ async fn a_letter_is_redriven_long_after_the_retention() {
 }
 
 #[tokio::test]
-async fn without_a_keeper_the_record_expires_and_a_redrive_asks_first() {
+async fn without_a_keeper_the_record_expires_after_a_day_and_a_redrive_asks_first() {
     let (bed, id) = cut().await;
-    bed.pass(GONE);
+    bed.pass(DAY - LEASE);
+    assert_eq!(bed.record().await.state, State::Waiting);
+    bed.pass(DAY);
     bed.redrive(&id).await.refused(409, "unknown");
     assert_eq!(bed.runs(), 1);
 }

@@ -93,10 +93,14 @@ async fn letters_that_need_an_operator_are_counted_apart() {
     let letter = format!("/ui/letters/{id}");
     let groups = bed.look("/ui/letters").await;
     assert!(groups.contains(">unfinished<") && !groups.contains("needs an operator"));
-    let group = format!("/ui/letters?group={}", group(&groups, "may not deliver"));
+    let group = format!("/ui/letters?group={}", group(&groups, "kept after a run"));
     assert!(!bed.look(&group).await.contains("needs an operator"));
     let may_end = "no: its sender may deliver it again";
     assert!(bed.look(&letter).await.contains(may_end));
+    for path in [&letter, &group] {
+        let page = bed.look(path).await;
+        assert!(page.contains("run 1 ended with status 500"), "{page}");
+    }
 
     attempt(3).send(bed.gate).await.is(200);
     let page = bed.sees("/ui/", "1 letter needs an operator").await;

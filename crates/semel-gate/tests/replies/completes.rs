@@ -1,6 +1,7 @@
 //! Routes whose handler records success itself; and runs that were overtaken.
 
 use crate::log_lines;
+use crate::pending::answers;
 use crate::support::prelude::*;
 use semel_gate::letters::StoredDelivery;
 
@@ -81,6 +82,37 @@ async fn an_answer_without_completing_is_parked_where_doubt_is() {
         bed.counts("semel_runs_not_completed_total{route=\"work\"} 1\n")
             .await;
         assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_api_client_whose_work_is_parked_for_it_is_counted_too() {
+    let bed = Bed::route(|route| {
+        route.completes = Completes::Handler;
+        route.in_doubt = InDoubt::Park;
+    })
+    .await;
+    bed.handler.says(200);
+    for _ in 0..2 {
+        bed.api("n").await.is_problem(409, "parked");
+        bed.counts("semel_runs_not_completed_total{route=\"work\"} 1\n")
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_completing_that_is_read_later_is_counted_then() {
+    for sender in SENDERS {
+        let bed = completing().await;
+        let say = Say::new(200, "done");
+        let down = |store: &Switch| store.denies(Down::OutcomesAndLooks);
+        let answer = answers(&bed, sender, say, down).await;
+        answer.is_problem(503, "outcome-unread");
+        bed.counts("semel_runs_not_completed_total{route=\"work\"} 0\n")
+            .await;
+        bed.store.is(Down::Nothing);
+        bed.until_counted("semel_runs_not_completed_total{route=\"work\"} 1\n")
+            .await;
     }
 }
 

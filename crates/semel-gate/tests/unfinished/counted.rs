@@ -1,6 +1,6 @@
 //! A sender that counts: its work has a letter from the first run that ends without success.
 
-use super::{COUNTED, alarms, nacks, one_slot, unfinished};
+use super::{COUNTED, UNDECLARED, alarms, nacks, one_slot, unfinished};
 use crate::long_work::{ended, short_deadline};
 use crate::support::prelude::*;
 
@@ -105,5 +105,59 @@ async fn a_success_in_another_gate_leaves_the_letter_to_the_keeper() {
             here.letters().await.is_empty()
         })
         .await;
+    }
+}
+
+#[tokio::test]
+async fn an_operator_is_alerted_once_per_letter() {
+    for sender in COUNTED {
+        let bed = sender.bed(|_| {}).await;
+        for _ in 0..2 {
+            bed.handler.says(500);
+            bed.ask(sender.last("n")).await.is(200);
+        }
+        unfinished(&bed.letters().await, true);
+        alarms(&bed, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_last_attempt_whose_letter_was_discarded_elsewhere_is_kept_anew() {
+    for sender in COUNTED {
+        let here = sender.bed(one_slot).await;
+        here.handler.says(500);
+        here.ask(sender.sends("n", 1)).await.is(500);
+        let (id, key) = (here.letter().await, here.key().await);
+        let there = sender.declared.beside(&here, |_| {}).await;
+        assert_eq!(there.discard(&id).await.status, 200);
+        assert_eq!(there.release(key).await.status, 200);
+        let held = here.hold(sender.sends("other", 1)).await;
+        here.ask(sender.last("n")).await.is(200);
+        unfinished(&here.letters().await, true);
+        alarms(&here, 1).await;
+        here.go(held).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn an_early_attempt_of_a_policy_that_is_not_declared_has_no_letter_before_its_run() {
+    let bed = UNDECLARED.bed(|_| {}).await;
+    let act = Act::Hold(Say::new(500, "later"));
+    let reply = bed.begin_with(act, UNDECLARED.sends("n", 1)).await;
+    assert_eq!(bed.letters().await, []);
+    bed.go(reply).await.is(500);
+    unfinished(&bed.letters().await, false);
+}
+
+#[tokio::test]
+async fn a_policy_that_is_not_declared_makes_no_attempt_the_last() {
+    for number in [5, 6, 100] {
+        let bed = UNDECLARED.bed(|_| {}).await;
+        let act = Act::Hold(Say::new(503, "later"));
+        let reply = bed.begin_with(act, UNDECLARED.sends("n", number)).await;
+        unfinished(&bed.letters().await, false);
+        bed.go(reply).await.is(503).says("later");
+        unfinished(&bed.letters().await, false);
+        alarms(&bed, 0).await;
     }
 }

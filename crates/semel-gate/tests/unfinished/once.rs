@@ -1,6 +1,6 @@
 //! A sender that delivers once: the letter is durable before the run, and the sender may forget the delivery.
 
-use super::{ONCE, alarms, nacks, one_slot, only_letter, unfinished, unkept};
+use super::{ONCE, UNCOUNTED, alarms, nacks, one_slot, only_letter, unfinished, unkept};
 use crate::letters::{Aging, LEASE};
 use crate::support::prelude::*;
 
@@ -109,7 +109,7 @@ async fn a_delivery_without_a_slot_becomes_a_letter() {
         assert_eq!(alarmed, [false, true], "{sender:?}");
         bed.go(held).await.is(200);
         let id = bed.letter().await;
-        bed.run_again(&id).await.is(200, &json!({"closed": true}));
+        bed.redrive(&id).await.is(200, &json!({"closed": true}));
         assert_eq!((bed.runs(), bed.letters().await.len()), (2, 0));
     }
 }
@@ -129,22 +129,45 @@ async fn a_duplicate_of_a_running_delivery_is_acknowledged_with_its_letter() {
 }
 
 #[tokio::test]
-async fn work_that_no_letter_holds_is_counted_and_not_acknowledged() {
-    for sender in ONCE {
+async fn a_store_that_keeps_no_letter_stops_the_run() {
+    for sender in ONCE.into_iter().chain(UNCOUNTED) {
         let bed = sender.bed(|_| {}).await;
         bed.store.is(Down::Letters);
-        bed.handler.says(500);
-        let answer = bed.ask(sender.sends("n")).await;
-        // Its console shows the status of the last attempt.
-        if sender.source == Source::CloudTasks {
-            answer.is(500);
-        } else {
-            answer.is_problem(503, "store-unavailable");
+        for count in [1, 2] {
+            let refused = bed.ask(sender.sends("n")).await;
+            refused.is_problem(503, "store-unavailable");
+            unkept(&bed, count).await;
         }
-        unkept(&bed, 1).await;
-        assert_eq!(bed.letters().await, []);
-        // A success needs no letter.
-        bed.ask(sender.sends("other")).await.is(200);
-        unkept(&bed, 1).await;
+        let record = bed.record().await;
+        assert_eq!((record.state, record.attempts), (State::Waiting, 0));
+        assert_eq!(
+            (bed.runs(), bed.letters().await.len()),
+            (0, 0),
+            "{sender:?}"
+        );
+        bed.store.is(Down::Nothing);
+        bed.ask(sender.sends("n")).await.is(200);
+        unkept(&bed, 2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_silent_about_the_letter_stops_the_run() {
+    for sender in ONCE {
+        let bed = sender.bed(|_| {}).await;
+        bed.store.hold_letters(true);
+        let reply = bed.begin(sender.sends("n"));
+        bed.store.puts(1).await;
+        // Nothing passes but the gate's patience with the store.
+        tokio::time::pause();
+        bed.store.outcomes(1).await;
+        tokio::time::resume();
+        bed.store.hold_letters(false);
+        reply.await.unwrap().is(200);
+        assert_eq!(bed.runs(), 0, "{sender:?}");
+        unfinished(&bed.letters().await, true);
+        unkept(&bed, 0).await;
+        let id = bed.letter().await;
+        bed.redrive(&id).await.is(200, &json!({"closed": true}));
     }
 }

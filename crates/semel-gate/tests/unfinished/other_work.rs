@@ -1,6 +1,6 @@
 //! Other work under a key whose own work is unfinished: its letter is its own.
 
-use super::{COUNTED, Counted, ONCE, UNCOUNTED};
+use super::{COUNTED, Counted, ONCE, UNCOUNTED, nacks};
 use crate::support::prelude::*;
 use semel::letter::Letter;
 
@@ -31,6 +31,41 @@ async fn an_early_attempt_of_it_is_refused_and_keeps_nothing() {
         refused(&bed, order(&sender, "b", 2, 1), 409, "unsettled").await;
         assert_eq!(bed.reasons().await, [Reason::Unfinished], "{sender:?}");
         assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_from_half_on_is_refused_and_kept() {
+    for sender in COUNTED {
+        let bed = sender.bed(by_order).await;
+        bed.handler.says(500);
+        bed.ask(order(&sender, "a", 1, 1)).await.is(500);
+        let half = sender.most.div_ceil(2);
+        refused(&bed, order(&sender, "b", 2, half - 1), 409, "unsettled").await;
+        assert_eq!(bed.reasons().await, [Reason::Unfinished], "{sender:?}");
+        refused(&bed, order(&sender, "b", 2, half), 409, "unsettled").await;
+        both(&bed).await;
+        let calls = bed.store.letter_calls();
+        refused(&bed, order(&sender, "b", 2, half + 1), 409, "unsettled").await;
+        assert_eq!(bed.store.letter_calls(), calls, "it is known here");
+        bed.ask(order(&sender, "b", 2, sender.most)).await.is(200);
+        assert_eq!(bed.runs(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_route_that_nacks_refuses_its_last_attempt_and_keeps_it() {
+    for sender in COUNTED {
+        let bed = sender
+            .bed(|route| {
+                by_order(route);
+                nacks(route);
+            })
+            .await;
+        bed.handler.says(500);
+        bed.ask(order(&sender, "a", 1, 1)).await.is(500);
+        refused(&bed, order(&sender, "b", 2, sender.most), 409, "unsettled").await;
+        both(&bed).await;
     }
 }
 

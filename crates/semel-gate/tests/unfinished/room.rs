@@ -54,3 +54,52 @@ async fn what_does_not_fit_runs_all_the_same_and_is_counted_unless_it_succeeds()
         );
     }
 }
+
+/// A payload that needs more memory to be read than the gate has.
+fn costly() -> String {
+    let members: Vec<_> = (1000..6000).map(|n| format!("\"{n}\":1")).collect();
+    format!("{{\"id\":1,{}}}", members.join(","))
+}
+
+async fn small(change: impl FnOnce(&mut Route)) -> Bed {
+    Bed::with(|settings| {
+        settings.bodies_bytes_max = 100_000;
+        settings.limits.room_within = Duration::from_millis(50);
+        change(&mut settings.routes[0]);
+        keyed_by(&mut settings.routes[0], "/id");
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_for_want_of_memory_becomes_no_letter() {
+    let [github, task, _, event] = ONCE;
+    for sender in [github, task, event] {
+        let bed = small(|route| sender.declares(route)).await;
+        refused(&bed, (sender.form)("n", &costly()), 409, "no-room").await;
+        assert_eq!((bed.runs(), bed.letters().await.len()), (0, 0));
+        unkept(&bed, 1).await;
+    }
+    let [task, _] = COUNTED;
+    let bed = small(|route| task.declared.declares(route)).await;
+    for (number, count) in [(1, 0), (task.most, 1)] {
+        let ask = (task.attempt)("n", &costly(), number);
+        refused(&bed, ask, 409, "no-room").await;
+        unkept(&bed, count).await;
+    }
+    assert_eq!(bed.letters().await, []);
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_read_for_want_of_memory_is_counted() {
+    let [task, _] = COUNTED;
+    let bed = small(|route| task.declared.declares(route)).await;
+    let large = format!("{{\"id\":1,\"text\":\"{}\"}}", "x".repeat(80_000));
+    let held = bed.hold((task.attempt)("first", &large, 1)).await;
+    for (number, count) in [(1, 0), (task.most, 1)] {
+        let ask = (task.attempt)("n", &large, number);
+        refused(&bed, ask, 409, "no-room").await;
+        unkept(&bed, count).await;
+    }
+    bed.go(held).await.is(200);
+}

@@ -62,3 +62,22 @@ async fn a_refused_duplicate_of_what_has_its_letter_asks_the_store_for_none() {
         assert_eq!(here.letters().await, []);
     }
 }
+
+#[tokio::test]
+async fn a_letter_tells_how_the_latest_run_ended() {
+    for sender in UNCOUNTED {
+        let bed = sender.bed(|_| {}).await;
+        for (run, status) in [(1, 500), (2, 503), (3, 500)] {
+            bed.handler.says(status);
+            bed.ask(sender.sends("n")).await.is(status);
+            let told = format!("run {run} ended with status {status}");
+            let latest = json!({"latest_run": told, "status": status});
+            let listed = bed.listed().await;
+            assert_eq!(listed[0]["latest_run"], latest["latest_run"]);
+            assert_eq!(listed[0]["status"], latest["status"]);
+            let shown = bed.show_letter(bed.letter().await).await;
+            shown.is(200, &latest);
+            assert_eq!(shown.word("why"), "kept before its run", "{sender:?}");
+        }
+    }
+}

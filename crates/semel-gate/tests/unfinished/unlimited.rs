@@ -1,6 +1,7 @@
 //! A sender without a limit on its attempts: its work has a letter once half of the time is over for which it delivers.
 
-use super::{Declared, one_slot, push, task, unfinished};
+use super::once::nobody;
+use super::{Declared, one_slot, push, task, unfinished, unkept};
 use crate::letters::Aging;
 use crate::support::prelude::*;
 use jiff::{SignedDuration, Timestamp};
@@ -17,13 +18,17 @@ fn delivers_for(time: Option<Duration>) -> impl Fn(&mut Route) {
 }
 
 /// A push of a message that was published this long ago.
+fn published(ago: Duration) -> Ask {
+    published_as("n", "{}", ago)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the gate compares publish times with the wall clock"
 )]
-fn published(ago: Duration) -> Ask {
+fn published_as(id: &str, body: &str, ago: Duration) -> Ask {
     let time = Timestamp::now() - SignedDuration::try_from(ago).unwrap();
-    let ask = PUSH.sends("n");
+    let ask = (PUSH.form)(id, body);
     let mut envelope: Value = serde_json::from_slice(&ask.body).unwrap();
     envelope["message"]["publishTime"] = time.to_string().into();
     ask.body(envelope.to_string())
@@ -84,6 +89,71 @@ async fn a_failure_of_work_whose_record_is_old_keeps_a_letter() {
         bed.ask(TASK.sends("n")).await.is(500);
         assert_eq!(bed.letters().await.len(), letters, "{age:?}");
     }
+}
+
+#[tokio::test]
+async fn a_record_of_unfinished_work_is_kept_while_the_sender_delivers() {
+    const DAYS: Duration = Duration::from_secs(20 * 24 * 3600);
+    let nobody = nobody().await;
+    for is_reached in [true, false] {
+        let bed = Aging::with(|settings| {
+            let route = &mut settings.routes[0];
+            TASK.declares(route);
+            delivers_for(Some(2 * DAYS))(route);
+            route.in_doubt = InDoubt::Retry;
+            if !is_reached {
+                route.upstream = upstream(nobody);
+            }
+        })
+        .await;
+        bed.handler.says(500);
+        let status = if is_reached { 500 } else { 502 };
+        bed.ask(TASK.sends("n")).await.is(status);
+        let born = bed.record().await.born;
+        bed.pass(DAYS);
+        bed.ask(TASK.sends("n")).await;
+        assert_eq!(bed.record().await.born, born, "{is_reached}");
+    }
+}
+
+#[tokio::test]
+async fn the_last_tenth_of_its_time_may_use_the_reserved_quarter() {
+    let bed = PUSH
+        .bed(|route| {
+            delivers_for(Some(10 * HOUR))(route);
+            route.letters.count_max = 4;
+        })
+        .await;
+    for (number, ago, letters, lost) in [
+        (1, 5, 1, 0),
+        (2, 5, 2, 0),
+        (3, 5, 3, 0),
+        (4, 5, 3, 0),
+        (5, 9, 4, 0),
+        (6, 9, 4, 1),
+    ] {
+        bed.handler.says(500);
+        let ask = published_as(&format!("n-{number}"), "{}", ago * HOUR);
+        bed.ask(ask).await.is(500);
+        assert_eq!(bed.letters().await.len(), letters, "{number}");
+        unkept(&bed, lost).await;
+    }
+}
+
+#[tokio::test]
+async fn old_other_work_under_an_unfinished_key_is_refused_and_kept() {
+    let bed = PUSH.bed(delivers_for(Some(2 * HOUR))).await;
+    let held = bed.hold(PUSH.sends("n")).await;
+    for (ago, reasons) in [
+        (HOUR / 2, &[][..]),
+        (HOUR, &[Reason::Mismatched]),
+        (HOUR, &[Reason::Mismatched]),
+    ] {
+        let ask = published_as("n", "other", ago);
+        refused(&bed, ask, 409, "unsettled").await;
+        assert_eq!(bed.reasons().await, reasons);
+    }
+    bed.go(held).await.is(200);
 }
 
 #[tokio::test]

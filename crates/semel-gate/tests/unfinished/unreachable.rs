@@ -1,6 +1,6 @@
 //! A handler that cannot be reached: its work ages, and is parked by its age alone.
 
-use super::once::nobody;
+use super::{ONCE, once::nobody};
 use crate::support::prelude::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -47,4 +47,27 @@ async fn an_api_client_receives_409_for_old_work() {
     let bed = bed(Duration::ZERO).await;
     bed.api("n").await.is_problem(409, "parked");
     assert_eq!(bed.letters().await, []);
+}
+
+#[tokio::test]
+async fn a_gate_that_goes_down_parks_nothing() {
+    for sender in ONCE {
+        let bed = Bed::with(|settings| {
+            settings.grace = Duration::ZERO;
+            let route = &mut settings.routes[0];
+            sender.declares(route);
+            terms_of(route, |terms| terms.park_after = Some(Duration::ZERO));
+        })
+        .await;
+        bed.store.hold_letters(true);
+        let reply = bed.begin(sender.sends("n"));
+        bed.store.puts(1).await;
+        let (key, (served, handler, store)) = (bed.key().await, bed.stop());
+        drop(within("the end", served).await.unwrap());
+        store.hold_letters(false);
+        store.outcomes(1).await;
+        let record = store.kept().look(&key).await.unwrap().unwrap();
+        assert_eq!((record.state, handler.count()), (State::Waiting, 0));
+        drop(reply);
+    }
 }
