@@ -29,6 +29,9 @@ struct Schedule {
     reply_at: Option<Instant>,
 }
 
+/// Time for the end of a run that is cut off just when its sender receives its last answer: half of the sender's margin.
+const LAST_WORD: Duration = Duration::from_millis(500);
+
 /// When a sender may ask again: it waits for the outcome then.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -72,6 +75,8 @@ impl Flow {
                 lease = &mut report.lease, if may_run => {
                     may_run = false;
                     self.lease = lease.ok();
+                    let timeout = self.route.settings.terms(self.source).timeout;
+                    schedule.granted(Instant::now() + timeout);
                     if let Some(begin) = report.begin.take() {
                         schedule.letter_at = self.keep_first(begin).await;
                     }
@@ -154,6 +159,17 @@ impl Schedule {
             reply_at: terms.replies_within().map(|within| since + within),
         }
     }
+
+    /// Lets a run end that is cut off at about the time of the reply: the sender receives that end.
+    fn granted(&mut self, ends: Instant) {
+        self.reply_at = self.reply_at.map(|at| {
+            if ends <= at + LAST_WORD / 2 {
+                at + LAST_WORD
+            } else {
+                at
+            }
+        });
+    }
 }
 
 /// Waits until then; for ever where nothing is due.
@@ -162,5 +178,28 @@ async fn due(at: Option<Instant>) {
         Some(at) if at <= Instant::now() => {}
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_that_is_cut_off_is_never_said_to_continue() {
+        let reply_at = Instant::now();
+        let replies = |ends: Instant| {
+            let mut schedule = Schedule {
+                letter_at: None,
+                reply_at: Some(reply_at),
+            };
+            schedule.granted(ends);
+            schedule.reply_at
+        };
+        let second = Duration::from_secs(1);
+        for ends in [reply_at - second, reply_at, reply_at + LAST_WORD / 2] {
+            assert_eq!(replies(ends), Some(reply_at + LAST_WORD));
+        }
+        assert_eq!(replies(reply_at + second), Some(reply_at));
     }
 }

@@ -7,6 +7,8 @@ use crate::hiding::shown_value;
 use crate::label::Label;
 use crate::reply::problem::Problem;
 use http::StatusCode;
+use jiff::Timestamp;
+use semel::clock::Time;
 use semel::outcome::Body;
 use semel::protocol::{Acted, Fence, Finding, Record, Resolution, State};
 use semel::store::{Cursor, Sharing, StoreExt};
@@ -247,6 +249,16 @@ fn no_record() -> Refused {
     )
 }
 
+/// The time of this machine: stores' clocks are near it.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a person looks at leases, which are seconds long"
+)]
+fn now() -> Time {
+    let now = u64::try_from(Timestamp::now().as_microsecond());
+    Time(now.unwrap_or_default())
+}
+
 /// A record without its outcome. Never its owner: that is an authority.
 fn head(key: &Key, record: &Record) -> Value {
     let expires_at = match record.state {
@@ -265,6 +277,7 @@ fn head(key: &Key, record: &Record) -> Value {
         "fence": record.fence.0,
         "born": record.born.0,
         "lease_until": moment(record.lease_until),
+        "lease_expired": record.state == State::Running && record.lease_until <= now(),
         "expires_at": expires_at,
     })
 }

@@ -80,7 +80,7 @@ fn became(work: &Value) -> String {
     format!("{delivered}, {ran}, and {}", effect(work))
 }
 
-/// Whether it took effect, in words that say what is to be done.
+/// Says whether it took effect, and what is to be done.
 fn effect(work: &Value) -> String {
     let record = work.get("record").unwrap_or(&Value::Null);
     let status = record.pointer("/outcome/status").and_then(Value::as_u64);
@@ -89,16 +89,32 @@ fn effect(work: &Value) -> String {
     match member(record, "state").as_str() {
         "succeeded" => format!("took effect once{with}{}", earlier(record)),
         "failed" => format!("failed for good{with}"),
+        "running" if record.get("lease_expired").and_then(Value::as_bool) == Some(true) => {
+            format!("may or may not have taken effect: its lease expired before its end. {}", next(work))
+        }
         "running" => "is running now".into(),
         "waiting" if in_doubt => {
-            format!("may or may not have taken effect{with}: its next delivery runs it again")
+            format!("may or may not have taken effect{with}. {}", next(work))
         }
-        "waiting" => format!("has not taken effect yet{with}: its next delivery runs it"),
+        "waiting" => format!("has not taken effect yet{with}. {}", next(work)),
         "parked" if in_doubt => {
             "is parked, because it may or may not have taken effect: find out, and say so with `semel records resolve`".into()
         }
         "parked" => format!("is parked{with}: a person decides with `semel records resolve`"),
         _ => "nothing is recorded of it".into(),
+    }
+}
+
+/// Names the next run of unfinished work: by its sender, or by an operator if no further delivery is expected.
+fn next(work: &Value) -> &'static str {
+    let needs_operator = |letter: &Value| {
+        let needs = letter.get("for_operator").and_then(Value::as_bool);
+        letter.get("reason").and_then(Value::as_str) == Some("unfinished") && needs == Some(true)
+    };
+    if list(work, "letters").iter().any(needs_operator) {
+        "No further delivery is expected: redrive its letter (`semel letters redrive`)"
+    } else {
+        "Its next delivery runs it"
     }
 }
 
@@ -126,6 +142,20 @@ fn times(count: u64) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn unfinished_work_says_who_runs_it_next() {
+        let of = |record: Value, for_operator: bool| {
+            let letter = json!({"reason": "unfinished", "for_operator": for_operator});
+            effect(&json!({"record": record, "letters": [letter]}))
+        };
+        let waiting = || json!({"state": "waiting"});
+        assert!(of(waiting(), false).ends_with("Its next delivery runs it"));
+        assert!(of(waiting(), true).contains("No further delivery is expected"));
+        let running = |expired: bool| json!({"state": "running", "lease_expired": expired});
+        assert_eq!(of(running(false), false), "is running now");
+        assert!(of(running(true), true).starts_with("may or may not have taken effect"));
+    }
 
     #[test]
     fn earlier_runs_in_doubt_are_told_and_the_last_ones_own_is_over() {
