@@ -205,7 +205,8 @@ fn renaming() -> Option<Finding> {
 
 /// The assumption below every promise.
 fn unreached(config: &Config) -> Option<Finding> {
-    let says = "no promise covers work none of whose attempts reached a gate whose store answered";
+    let says = "no promise covers work of whose attempts none was answered by a gate, and none was sent to the handler on an \
+                attempt that may be its sender's last";
     config
         .keeps_records()
         .then(|| Finding::gate(Verdict::Note, says))
