@@ -2,9 +2,9 @@
 
 use super::{Operator, PAGE_ITEMS_MAX, Refused, set};
 use http::StatusCode;
-use semel::Key;
 use semel::letter::{LetterHead, Marked};
 use semel::store::Letters;
+use semel::{Error, Key};
 use serde_json::{Value, json};
 
 // === impl Operator ===
@@ -51,7 +51,7 @@ impl Operator {
     }
 
     /// However many letters there are: one that is left out is not forgotten.
-    async fn all_letters_of(&self, key: &Key) -> Result<Vec<LetterHead>, Refused> {
+    pub(super) async fn all_letters_of(&self, key: &Key) -> Result<Vec<LetterHead>, Error> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
             let page = Letters::list(self.letter_store(), after.as_ref(), PAGE_ITEMS_MAX).await?;

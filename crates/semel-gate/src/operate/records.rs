@@ -5,6 +5,7 @@ use super::{BODY_HIDDEN, Operator, Refused, VOID, body, cursor, moment, set};
 use crate::audit::AuditedAct;
 use crate::hiding::shown_value;
 use crate::label::Label;
+use crate::letters::status;
 use crate::reply::problem::Problem;
 use http::StatusCode;
 use jiff::Timestamp;
@@ -181,7 +182,22 @@ impl Operator {
             }),
             voids: verdict == Verdict::Retry,
         };
-        self.told(key, &act, before, acted, verdict.says())
+        let mut says = verdict.says();
+        if let (Ok(Acted::Applied), Verdict::Succeeded) = (&acted, verdict)
+            && let Err(error) = self.close_succeeded_letters(key).await
+        {
+            tracing::warn!(%key, %error, "letters of resolved work not closed; they are closed when they are listed");
+            says = "duplicates receive 200; its letters were not reached: `semel letters list` closes them";
+        }
+        self.told(key, &act, before, acted, says)
+    }
+
+    /// Closes them by the act: after a short retention, nothing would tell any more that their work has succeeded.
+    async fn close_succeeded_letters(&self, key: &Key) -> Result<(), Error> {
+        for head in self.all_letters_of(key).await? {
+            status::see(self.letter_store(), &head).await?;
+        }
+        Ok(())
     }
 
     /// The state before an act, for the audit line alone: the store judges by itself.

@@ -72,7 +72,7 @@ async fn a_handler_that_is_away_leaves_the_letter() {
 #[tokio::test]
 async fn what_succeeded_meanwhile_is_closed_and_not_run() {
     let (bed, id) = kept(500).await;
-    bed.resolve(bed.key().await, "succeeded").await;
+    bed.complete(Outcome::new(200, "late")).await;
     let said = bed.redrive(&id).await;
     said.is(200, &json!({"outcome": "succeeded"}));
     assert!(said.word("says").contains("nothing was run"), "{said:?}");

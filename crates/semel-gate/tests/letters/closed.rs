@@ -68,11 +68,16 @@ async fn by_an_operator_who_says_that_it_succeeded() {
     let id = bed.letter().await;
     let said = bed.resolve(bed.key().await, "succeeded").await;
     said.led("parked", "succeeded");
-    bed.redrive(&id).await.is(200, &json!({"closed": true}));
-    assert_eq!(bed.runs(), 1);
-    bed.ask(task()).await.is_replay(200);
+    // At once: no list was read.
     assert!(bed.letters().await.is_empty());
+    bed.redrive(&id)
+        .await
+        .refused(404, "no letter of this id is open");
+    bed.ask(task()).await.is_replay(200);
     assert_eq!(bed.runs(), 1);
+    // Its verdict outlives its record.
+    bed.pass(GONE);
+    assert!(bed.listed().await.is_empty());
 }
 
 #[tokio::test]

@@ -29,15 +29,6 @@ async fn after_a_paused_gate_completed_it_and_retention_is_over() {
 }
 
 #[tokio::test]
-async fn after_it_was_resolved_and_retention_is_over() {
-    let bed = Aging::parked().await;
-    let key = bed.key().await;
-    assert_eq!(bed.resolve(key, "succeeded").await.status, 200);
-    bed.pass(GONE);
-    refused(&bed, &bed.letter().await).await;
-}
-
-#[tokio::test]
 async fn and_run_again_runs_it_under_its_own_key() {
     let bed = Aging::route(|route| route.final_statuses = vec![422..=422]).await;
     bed.handler.says(422);
