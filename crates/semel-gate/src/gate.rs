@@ -282,6 +282,12 @@ impl Gate {
             .find(|route_state| route_state.settings.name == name)
     }
 
+    /// The path of this route, if it is private.
+    pub(crate) fn private_path(&self, name: &str) -> Option<&PathPattern> {
+        let settings = &self.route_state(name)?.settings;
+        settings.private.as_ref().map(|_| &settings.path)
+    }
+
     /// Whether nothing may be sent any more.
     pub(crate) fn is_over(&self) -> bool {
         *self.phase.borrow() == Phase::Over

@@ -1,6 +1,7 @@
 //! What whoever may not see bodies does not see of headers and queries either: their values say as much. The page, its
 //! downloads and JSON for those who may only look hide it alike.
 
+use crate::path::PathPattern;
 use std::borrow::Cow;
 
 /// Instead of a value that is not shown.
@@ -14,8 +15,16 @@ pub(crate) fn shown_value<'a>(name: &str, value: &'a str, shows: bool) -> &'a st
     }
 }
 
-/// A path, with its query where that is shown.
-pub(crate) fn shown_path(path: &str, shows: bool) -> Cow<'_, str> {
+/// A path, with its query where that is shown. The segments of a private route's path may name a person: `pattern` is
+/// shown instead.
+pub(crate) fn shown_path<'a>(
+    path: &'a str,
+    pattern: Option<&PathPattern>,
+    shows: bool,
+) -> Cow<'a, str> {
+    if let (Some(pattern), false) = (pattern, shows) {
+        return pattern.to_string().into();
+    }
     match path.split_once('?') {
         Some((path, _)) if !shows => format!("{path}?{HIDDEN}").into(),
         Some(_) | None => path.into(),

@@ -52,6 +52,9 @@ impl Operator {
         let kept = StoredDelivery::decode(&letter.delivery)?;
         let listed = self.head_of(&letter.id).await?;
         let shows = self.sees_bodies(&kept.head.route);
+        let private_path = self
+            .gate()
+            .and_then(|gate| gate.private_path(&kept.head.route));
         let mut told = json!({
             "id": letter.id.to_string(),
             "reason": letter.reason.word(),
@@ -62,7 +65,7 @@ impl Operator {
             "created_at": listed.map_or(Value::Null, |head| moment(head.created_at)),
             "route": kept.head.route,
             "method": kept.head.method,
-            "path": shown_path(&kept.head.path, shows),
+            "path": shown_path(&kept.head.path, private_path, shows),
             "headers": headers(&kept, shows),
             "why": kept.head.why,
             "latest_run": seen.says(),

@@ -87,6 +87,8 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>, latest:
     };
     let key = letter.key.map(|key| key.to_string());
     let shows = screen.state.shows_bodies(&stored.head.route);
+    let gate = screen.state.gate.as_ref();
+    let private_path = gate.and_then(|gate| gate.private_path(&stored.head.route));
     let lines = header_lines(
         stored
             .head
@@ -104,7 +106,7 @@ fn delivery(screen: &Screen, letter: &Letter, kept: Option<&LetterHead>, latest:
         ("latest run", html! { (latest) }),
         (
             "request",
-            html! { code { (stored.head.method) " " (shown_path(&stored.head.path, shows)) } },
+            html! { code { (stored.head.method) " " (shown_path(&stored.head.path, private_path, shows)) } },
         ),
         ("body", html! { (bytes(stored.body.len() as u64)) }),
         ("fence", html! { code { (letter.fence) } }),

@@ -194,13 +194,14 @@ async fn who_may_only_look_sees_no_secret_of_headers_and_queries() {
             route.show_bodies = shown;
             route.private = private.then(|| Secret("a key for pseudonyms".into()));
             route.max_attempts = 1;
+            route.path = "/work/*".parse().unwrap();
         })
         .await;
         let say = Say::new(500, "").header("Location", "answers-secret");
         bed.handler.answers(say);
         let ask = Sender::Task
             .sends("t1", "{}")
-            .path("/work?token=query-secret");
+            .path("/work/alice?token=query-secret");
         bed.ask(ask.header("X-Own", "askers-secret")).await.is(200);
         let (key, letter) = (bed.key().await, bed.letter().await);
         for (path, secrets) in [
@@ -216,6 +217,11 @@ async fn who_may_only_look_sees_no_secret_of_headers_and_queries() {
                 for secret in &secrets {
                     assert_eq!(told.contains(secret), sees, "{token} {told}");
                 }
+                // The path of a private route may name a person.
+                let hides_path = path.starts_with("/letters") && private && !sees;
+                assert_eq!(told.contains("/work/*"), hides_path, "{token} {told}");
+                let names = path.starts_with("/letters") && !hides_path;
+                assert_eq!(told.contains("/work/alice"), names, "{token} {told}");
             }
         }
     }
