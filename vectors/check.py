@@ -11,18 +11,22 @@ A key is SHA-256 over the tag and the fields; a field is type byte, 8-byte big-e
 
 A string is its UTF-8 bytes, h is 32 raw bytes, every other part is its canonical JSON text (RFC 8785 with exact integers).
 
+null, [] and {} are missing parts, unless the rule's pointer ends in ?null. A segment of a pointer that ends in ~json leads to
+a string that holds JSON, and the rest of the pointer continues in there. form:NAME is a field of a form body.
+
 The fingerprint is that of the payload alone: SHA-256 over a version byte and one such field, j with the encoding of a JSON
 value, or b with the bytes of a payload that cannot be read as one. An encoding is
 
-    z null   t true   f false   d number's canonical text, zeros at the end of an integer as e and their count
-    s string's UTF-8   a each item   o each name (a string) and value, sorted by name
+    z null   t true   f false   d number's own digits, laid out as RFC 8785 does, zeros at the end of an integer as e and
+    their count   s string's UTF-8   a each item   o each name (a string) and value, sorted by name
 
 where items, names and values are encodings behind a byte that is their length, and an encoding of more than 32 bytes is
 replaced by # and its SHA-256.
 
 A vector has name, namespace, route, rule, payload (or payload_base64), and optionally method, caller and named; then what
 comes of them: key, fingerprint and parts (the text of h is hex), or error with one of the codes of Refused. equal_to and
-differs_from name another vector and speak of the keys. not_in says why an implementation cannot hold the input at all.
+differs_from name another vector and speak of the keys, same_fingerprint_as and other_fingerprint_than of the fingerprints.
+not_in says why an implementation cannot hold the input at all.
 
 A vector may have python: a call of the Python package whose payload this is. It tells the function's module and def, its
 terms (once, or task for a Celery task) and the arguments of the call; own, where defaults are part of the key, is the payload
@@ -35,8 +39,8 @@ import json
 import math
 import re
 import sys
-from decimal import Decimal
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 TAG = b"semel-key-v1"
 SCOPE_BYTES_MAX = 255  # namespace, route name, caller
@@ -45,9 +49,15 @@ DEPTH_MAX = 64  # levels of arrays and objects in a payload
 MEMBERS_MAX = 1_000_000  # of all objects of a payload together
 FINGERPRINT_VERSION = b"\x02"
 PLAIN_BYTES_MAX = 32  # the longest encoding that is not a digest
+EXPONENT_DIGITS_MAX = 18  # of a number whose spellings are all equal
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
 NAMED = re.compile(r"message-id|task-name|queue|subscription|(header|attribute|ce):.+", re.DOTALL)
-POINTER = re.compile(r"(/([^~/]|~[01])*)+", re.DOTALL)
+FORM = re.compile(r"form:.+", re.DOTALL)
+POINTER = re.compile(r"(/([^~/]|~[01])*(~json)?)+", re.DOTALL)
+RELATIONS = (
+    ("equal_to", "key", True), ("differs_from", "key", False),
+    ("same_fingerprint_as", "fingerprint", True), ("other_fingerprint_than", "fingerprint", False),
+)
 VECTORS = Path(__file__).with_name("keys.json")
 
 
@@ -55,7 +65,8 @@ class Refused(Exception):
     """No key can be made. The same input is refused every time, so a retry cannot help.
 
     Codes: missing_part, bad_part, empty, too_long, too_deep, too_many_members, duplicate_member, lone_surrogate,
-    wide_integer and number_overflow. Of several faults any one may be named. The last two matter only inside a part the rule names.
+    wide_integer, number_overflow and inexact_number. Of several faults any one may be named. The last three matter only
+    inside a part the rule names.
     """
 
     def __init__(self, code, why):
@@ -108,10 +119,10 @@ def fingerprint(payload):
 def value_encoding(value):
     """The same for all spellings of a JSON value, different for different ones."""
     if isinstance(value, Number):
-        text = number(value)
+        text = own_digits(value)
         digits = text.rstrip("0")
         zeros = len(text) - len(digits)
-        return b"d" + (f"{digits}e{zeros}" if zeros and text != "0" and text.lstrip("-").isdigit() else text).encode()
+        return short(b"d" + (f"{digits}e{zeros}" if zeros and text != "0" and text.lstrip("-").isdigit() else text).encode())
     if isinstance(value, str):
         return short(b"s" + value.encode())
     if isinstance(value, list):
@@ -138,7 +149,8 @@ def read_parts(rule, payload, named):
     if not rule:
         raise Refused("empty", "the rule names no part")
     for part in rule:
-        if part != "body" and not NAMED.fullmatch(part) and not POINTER.fullmatch(part):
+        known = NAMED.fullmatch(part) or FORM.fullmatch(part) or POINTER.fullmatch(part.removesuffix("?null"))
+        if part != "body" and not known:
             raise Refused("bad_part", f"{part!r} is not a part")
     document = read_json(payload) if any(part.startswith("/") for part in rule) else None
     named = {fold(name): value for name, value in named.items()}
@@ -149,7 +161,13 @@ def read_part(part, payload, document, named):
     if part == "body":
         return "h", hashlib.sha256(payload).digest()
     if part.startswith("/"):
-        kind, content = encode(at(document, part))
+        pointer = part.removesuffix("?null")
+        value = at(document, pointer)
+        if pointer == part and value in (None, [], {}):
+            raise Refused("missing_part", f"{part} is {canonical(value)}, which {part}?null accepts")
+        kind, content = encode(value)
+    elif FORM.fullmatch(part):
+        kind, content = "s", form_field(payload, part.removeprefix("form:"))
     elif fold(part) in named:
         kind, content = "s", named[fold(part)].encode()
     else:
@@ -166,15 +184,41 @@ def fold(name):
 
 def at(value, pointer):
     """What an RFC 6901 pointer leads to."""
-    for name in pointer.split("/")[1:]:
-        name = name.replace("~1", "/").replace("~0", "~")
+    for segment in pointer.split("/")[1:]:
+        name = segment.removesuffix("~json").replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and name in value:
             value = value[name]
         elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,8}", name) and int(name) < len(value):
             value = value[int(name)]
         else:
             raise Refused("missing_part", f"the payload has nothing at {pointer}")
+        if segment.endswith("~json"):
+            if not isinstance(value, str) or isinstance(value, Number):
+                raise Refused("missing_part", f"{segment} of {pointer} leads to no string")
+            value = read_json(value.encode())
     return value
+
+
+def form_field(payload, name):
+    """The value of a field of an application/x-www-form-urlencoded payload; a field that is there twice has two readings."""
+    pairs = [pair.partition(b"=") for pair in payload.split(b"&")]
+    found = [value for written, _, value in pairs if form_text(written) == name.encode()]
+    if len(found) > 1:
+        raise Refused("duplicate_member", f"the form has the field {name} twice")
+    content = form_text(found[0]) if found else None
+    if content is None:
+        raise Refused("missing_part", f"the form has no text in the field {name}")
+    return content
+
+
+def form_text(written):
+    """The UTF-8 that a name or value of a form means; None when it is broken."""
+    content = unquote_to_bytes(written.replace(b"+", b" "))
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if re.search(rb"%(?![0-9A-Fa-f]{2})", written) else content
 
 
 # === the payload as JSON ===
@@ -239,7 +283,7 @@ def canonical(value):
 
 
 def number(literal):
-    """An integer literal as its exact digits, any other as ECMAScript writes the nearest double."""
+    """An integer literal as its exact digits, any other as ECMAScript writes the nearest double, if that is the same decimal."""
     if re.fullmatch("-?[0-9]+", literal):
         if len(literal) > 20 or not INTEGER_MIN <= int(literal) <= INTEGER_MAX:
             raise Refused("wide_integer", f"{literal} is outside -2^63 to 2^64-1")
@@ -247,16 +291,29 @@ def number(literal):
     value = float(literal)
     if math.isinf(value):
         raise Refused("number_overflow", f"{literal} is beyond every double")
-    return ("-" if value < 0 else "") + ecmascript(abs(value))
+    # repr() finds the shortest digits, as ECMAScript does; only the layout differs.
+    text = own_digits(repr(value))
+    if text != own_digits(literal):
+        raise Refused("inexact_number", f"{literal} is {text} as a double")
+    return text
 
 
-def ecmascript(value):
-    """Number::toString: repr() finds the same shortest digits, only the layout differs."""
-    if value == 0:
+def own_digits(literal):
+    """The digits of a literal without zeros around them, laid out by Number::toString. All spellings of a decimal are one
+    text, except those with more than EXPONENT_DIGITS_MAX digits in the exponent: they stay as they are."""
+    parsed = re.fullmatch(r"(-?)([0-9]+)\.?([0-9]*)(?:[eE]([-+]?)0*([0-9]*))?", literal).groups(default="")
+    sign, whole, fraction, exponent_sign, exponent = parsed
+    digits = (whole + fraction).lstrip("0")
+    if not digits.strip("0"):
         return "0"
-    _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    digits = "".join(map(str, digits))
-    point = len(digits) + exponent  # value = 0.digits × 10^point
+    if len(exponent) > EXPONENT_DIGITS_MAX:
+        return literal
+    point = len(digits) - len(fraction) + int(f"{exponent_sign}{exponent or 0}")  # 0.digits × 10^point
+    return sign + laid_out(digits.rstrip("0"), point)
+
+
+def laid_out(digits, point):
+    """Number::toString of ECMAScript for 0.digits × 10^point."""
     if len(digits) <= point <= 21:
         return digits + "0" * (point - len(digits))
     if 0 < point <= 21:
@@ -291,9 +348,9 @@ def faults(vectors):
         expected = {word: vector[word] for word in ("key", "fingerprint", "parts", "error") if word in vector}
         if mine != expected:
             yield name, f"expected {json.dumps(expected)[:300]}, computed {json.dumps(mine)[:300]}"
-        for relation, equal in (("equal_to", True), ("differs_from", False)):
+        for relation, word, equal in RELATIONS:
             other = computed.get(vector.get(relation), {})
-            if relation in vector and ("key" not in mine or "key" not in other or (mine["key"] == other["key"]) != equal):
+            if relation in vector and (word not in mine or word not in other or (mine[word] == other[word]) != equal):
                 yield name, f"{relation} {vector[relation]} does not hold"
 
 

@@ -173,7 +173,7 @@ fn named(route: &Route) -> Vec<String> {
     let parts = route.terms.iter().flat_map(|terms| terms.key.parts());
     let in_keys = parts.filter_map(|part| match part {
         Part::Named(name) => Some(name),
-        Part::Pointer(_) | Part::Body => None,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => None,
     });
     let beside = match &route.fingerprint {
         FingerprintRule::With(names) => names.as_slice(),

@@ -26,7 +26,7 @@ fn header_parts(route: &Route) -> impl Iterator<Item = &str> {
     let parts = route.terms(Source::Api).key.parts().iter();
     parts.filter_map(|part| match part {
         Part::Named(name) => name.strip_prefix("header:"),
-        Part::Pointer(_) | Part::Body => None,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => None,
     })
 }
 

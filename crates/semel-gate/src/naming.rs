@@ -167,8 +167,9 @@ fn read_payload<'a>(
     reserve: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Payload<'a>, NamingError> {
     let pointers = || {
+        let required = route.require.iter().map(String::as_str);
         rule.pointers()
-            .chain(route.require.iter().map(String::as_str))
+            .chain(required.filter(|part| part.starts_with('/')))
             .chain(version_at(route))
     };
     let is_read = match compared(route, request, delivery) {
@@ -192,7 +193,7 @@ fn version(route: &Route, payload: &Payload<'_>) -> Result<i64, NamingError> {
     let Some(pointer) = version_at(route) else {
         return Ok(0);
     };
-    match payload.written(pointer)? {
+    match payload.written(pointer)?.as_deref() {
         None | Some("null") => Ok(0),
         Some(text) => match text.parse() {
             Ok(version) if version != i64::MIN => Ok(version),
@@ -274,11 +275,15 @@ fn caller(
 
 /// Shallow validation: what the route requires of a payload.
 fn require(route: &Route, payload: &Payload<'_>) -> Result<(), Invalid> {
-    for pointer in &route.require {
-        let detail = match payload.has(pointer) {
+    for part in &route.require {
+        let detail = match payload.has(part) {
             Ok(true) => continue,
+            Ok(false) if part.starts_with('/') && !part.ends_with("?null") => format!(
+                "the payload has no {part}, which this route requires: send it, or write {part}?null to accept null, [] and {{}}; \
+                 a retry of the same delivery fails again"
+            ),
             Ok(false) => format!(
-                "the payload has no {pointer}, which this route requires: send it; a retry of the same delivery fails again"
+                "the payload has no {part}, which this route requires: send it; a retry of the same delivery fails again"
             ),
             Err(error) => error.to_string(),
         };
@@ -298,9 +303,10 @@ impl From<KeyError> for NamingError {
 impl From<KeyError> for Invalid {
     fn from(error: KeyError) -> Self {
         let code = match &error {
-            KeyError::MissingPart { .. } => "key-part-missing",
+            KeyError::MissingPart { .. } | KeyError::NullPart { .. } => "key-part-missing",
             KeyError::WideInteger { .. }
             | KeyError::NumberOverflow { .. }
+            | KeyError::InexactNumber { .. }
             | KeyError::DuplicateMember { .. }
             | KeyError::LoneSurrogate
             | KeyError::TooDeep

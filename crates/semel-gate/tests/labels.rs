@@ -52,6 +52,27 @@ async fn a_label_says_what_the_work_is_about() {
 }
 
 #[tokio::test]
+async fn parts_of_forms_and_of_json_in_strings_have_plain_names() {
+    for (rule, payload, shown) in [
+        (
+            "form:MessageSid",
+            "From=x&MessageSid=SM1",
+            ("MessageSid", "SM1"),
+        ),
+        (
+            "/Message~json/order",
+            r#"{"Message":"{\"order\":7}"}"#,
+            ("Message~json/order", "7"),
+        ),
+        ("/order?null", r#"{"order":null}"#, ("order", "null")),
+    ] {
+        let bed = named_by(rule, |_| {}).await;
+        let label = label_of(&bed, payload).await;
+        assert_eq!(parts(&label), [shown]);
+    }
+}
+
+#[tokio::test]
 async fn each_sender_is_named_by_its_own_id() {
     for (sender, from) in [
         (Sender::Task, "orders"),

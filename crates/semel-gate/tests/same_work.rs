@@ -268,15 +268,150 @@ async fn an_empty_key_part_names_nothing() {
         };
         let kept = usize::from(sender != Sender::Api);
         assert_eq!((bed.runs(), bed.letters().await.len()), (0, kept));
-        // Null is there, and zero is a number.
-        bed.ask(sends(sender, r#"{"id":null}"#)).await.is(200);
+        // Zero is a number.
         bed.ask(sends(sender, r#"{"id":0}"#)).await.is(200);
-        assert_eq!(bed.runs(), 2);
+        assert_eq!(bed.runs(), 1);
     }
     let bed = orders(|route| keyed_by(route, "header:x-id")).await;
     let answer = bed.ask(sends(Sender::Api, "{}").header("x-id", "")).await;
     answer.is_problem(400, "key-part-malformed");
     answer.tells("header:x-id is empty");
+}
+
+#[tokio::test]
+async fn null_and_empty_containers_are_missing_key_parts() {
+    let bed = orders(|_| {}).await;
+    for nothing in ["null", "[]", "{}"] {
+        let payload = format!(r#"{{"id":{nothing}}}"#);
+        let answer = bed.ask(sends(Sender::Api, &payload)).await;
+        answer.is_problem(400, "key-part-missing");
+        answer.tells("/id?null");
+        // A second order without an id is one more letter, and not a mismatch.
+        for task in ["1", "2"] {
+            let task = Sender::Task.sends(&format!("{nothing}{task}"), &payload);
+            bed.ask(task.path("/orders/eu")).await.is(200);
+        }
+    }
+    let letters = bed.letters().await;
+    assert_eq!((bed.runs(), letters.len()), (0, 6));
+    assert!(letters.iter().all(|it| it.reason == Reason::Invalid));
+    let bed = orders(|route| keyed_by(route, "/id?null")).await;
+    let null = sends(Sender::Task, r#"{"id":null}"#);
+    agree(&bed, &null, &null).await;
+}
+
+#[tokio::test]
+async fn what_a_route_requires_is_not_null_unless_it_says_so() {
+    let bed = Bed::route(|route| route.require = vec!["/id".into(), "/lines?null".into()]).await;
+    let ask = |id: &str| Sender::Api.sends("1", &format!(r#"{{"id":{id},"lines":[]}}"#));
+    for nothing in ["null", "[ ]", "{}"] {
+        let answer = bed.ask(ask(nothing)).await;
+        answer.is_problem(400, "required-part-missing");
+        answer.tells("/id?null");
+    }
+    bed.ask(ask("0")).await.is(200);
+    assert_eq!(bed.runs(), 1);
+}
+
+#[tokio::test]
+async fn numbers_that_a_double_would_merge_are_different_work() {
+    for sender in SENDERS {
+        let priced = |price: &str| sends(sender, &format!(r#"{{"id":7,"price":{price}}}"#));
+        let (first, other) = (
+            priced("1.000000000000000001"),
+            priced("1.000000000000000002"),
+        );
+        let json = |ask: Ask| {
+            ask.without("Content-Type")
+                .header("Content-Type", "application/json")
+        };
+        let (first, other) = (json(first), json(other));
+        are_different(&first, &other).await;
+        are_the_same(&first, &json(priced("1000000000000000001e-18"))).await;
+        let bed = orders(|_| {}).await;
+        let answer = bed
+            .ask(sends(Sender::Api, r#"{"id":1.000000000000000001}"#))
+            .await;
+        answer.is_problem(400, "key-part-malformed");
+        answer.tells("1.000000000000000001");
+    }
+}
+
+#[tokio::test]
+async fn a_form_body_names_its_work_by_a_field() {
+    let bed = Bed::route(|route| {
+        keyed_by(route, "form:MessageSid");
+        route.require = vec!["form:From".into()];
+    })
+    .await;
+    let ask = |body: &str| {
+        Ask::post("/work")
+            .header(
+                "Content-Type",
+                "application/x-www-form-urlencoded; charset=UTF-8",
+            )
+            .header("X-Twilio-Signature", "0/KCTR6DLpKmkAf8muzZqo1nDgQ=")
+            .header("X-Caller", "twilio")
+            .body(body.to_owned())
+    };
+    let body = |sid: &str| {
+        format!(
+            "ToCountry=DE&MessageSid={sid}&SmsStatus=received&Body=a+b%26c&From=%2B4930901820&NumMedia=0"
+        )
+    };
+    bed.ask(ask(&body("SM1f0e"))).await.is(200);
+    bed.ask(ask(&body("SM1f0e"))).await.is_replay(200);
+    bed.ask(ask(&body("SM1f0f"))).await.is(200);
+    assert_eq!(bed.runs(), 2);
+    for (bad, code) in [
+        ("Body=x&From=y", "key-part-missing"),
+        ("MessageSid=&From=y", "key-part-malformed"),
+        ("MessageSid=1&MessageSid=2&From=y", "key-part-malformed"),
+        ("MessageSid=1", "required-part-missing"),
+    ] {
+        refused(&bed, ask(bad), 400, code).await;
+    }
+    assert_eq!(bed.runs(), 2);
+}
+
+#[tokio::test]
+async fn an_envelope_names_its_work_by_the_json_in_a_string() {
+    let bed = Bed::route(|route| {
+        keyed_by(route, "/Message~json/order");
+        route.require = vec!["/Message~json/lines/0".into()];
+    })
+    .await;
+    let ask = |message: &str| {
+        let envelope = serde_json::json!({
+            "Type": "Notification",
+            "MessageId": "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+            "TopicArn": "arn:aws:sns:eu-central-1:123456789012:orders",
+            "Message": message,
+            "Timestamp": "2026-11-19T00:00:00.000Z",
+        });
+        Ask::post("/work")
+            .header("Content-Type", "text/plain; charset=UTF-8")
+            .header("x-amz-sns-message-type", "Notification")
+            .header("X-Caller", "sns")
+            .body(envelope.to_string())
+    };
+    let message = |order| format!(r#"{{"order": "{order}", "lines": [1]}}"#);
+    bed.ask(ask(&message("A-1"))).await.is(200);
+    bed.ask(ask(&message("A-1"))).await.is_replay(200);
+    bed.ask(ask(&message("A-2"))).await.is(200);
+    assert_eq!(bed.runs(), 2);
+    for (bad, code) in [
+        (r#"{"order":null,"lines":[1]}"#, "key-part-missing"),
+        ("not JSON", "required-part-missing"),
+        (r#"{"order":"A-3","lines":[]}"#, "required-part-missing"),
+        (
+            r#"{"order":1,"order":2,"lines":[1]}"#,
+            "required-part-missing",
+        ),
+    ] {
+        refused(&bed, ask(bad), 400, code).await;
+    }
+    assert_eq!(bed.runs(), 2);
 }
 
 #[tokio::test]
@@ -288,7 +423,7 @@ async fn what_a_route_requires_is_read_as_strictly_as_its_key() {
     })
     .await;
     let ask = |key: &str, body: &str| Sender::Api.sends(key, body).path("/orders/eu");
-    let good = r#"{"lines":[{}],"sku":null}"#;
+    let good = r#"{"lines":[{"n":1}],"sku":""}"#;
     bed.ask(ask("1", good)).await.is(200);
     for bad in [
         r#"{"lines":[],"sku":1}"#,

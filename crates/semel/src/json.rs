@@ -13,7 +13,7 @@ mod reader;
 mod part;
 
 pub(crate) use encoding::Encoding;
-pub(crate) use part::part;
+pub(crate) use part::{part, string};
 pub(crate) use reader::{Pointer, Read, read};
 
 /// How deep arrays and objects may be nested: deeper than anything people design, and little enough
@@ -54,6 +54,8 @@ pub(crate) enum Unfit {
     WideInteger(String),
     /// A number too large for a double.
     NumberOverflow(String),
+    /// A number that is another decimal than the shortest text of the nearest double.
+    InexactNumber(String),
     /// Its text would be longer than it may be: how long.
     TooLong(usize),
 }

@@ -3,9 +3,11 @@
 //! A [`KeyRule`] names the parts that identify the work; a [`Scope`] says where the rule belongs;
 //! the [`Key`] is a digest over both, equal in every language (`vectors/keys.json`).
 
+pub(crate) mod form;
 mod rule;
 
 pub use rule::{Delivered, KeyRule, Part};
+pub(crate) use rule::{FORM, JSON, NULL};
 
 use crate::record::Fence;
 use sha2::{Digest, Sha256};
@@ -72,6 +74,16 @@ pub enum KeyError {
         /// The part, as the rule names it.
         part: String,
     },
+    /// A part is there, but `null`, `[]` or `{}`.
+    #[error(
+        "key part {part} is {value}, which counts as missing: send a value, or write {part}?null in the key rule to accept null, [] and {{}}; a retry of the same delivery fails again"
+    )]
+    NullPart {
+        /// The part, as the rule names it.
+        part: String,
+        /// What is there.
+        value: &'static str,
+    },
     /// An integer beyond 64 bits.
     #[error(
         "key part {part} holds the integer {literal}, which does not fit 64 bits: send it as a string; a retry of the same delivery fails again"
@@ -92,9 +104,19 @@ pub enum KeyError {
         /// The number as it was written.
         literal: String,
     },
-    /// A member name twice in one object.
+    /// A number that is another decimal than the shortest text of the nearest double.
     #[error(
-        "the payload has the member {name:?} twice in one object, so two readers could see two values: send it once; a retry of the same delivery fails again"
+        "key part {part} holds the number {literal}, which a double rounds, so that several numbers would be one key: send it as a string; a retry of the same delivery fails again"
+    )]
+    InexactNumber {
+        /// The part, as the rule names it.
+        part: String,
+        /// The number as it was written.
+        literal: String,
+    },
+    /// A member name twice in one object, or a field of the key twice in one form.
+    #[error(
+        "the payload has the member {name:?} twice in one object or form, so two readers could see two values: send it once; a retry of the same delivery fails again"
     )]
     DuplicateMember {
         /// The name.
@@ -137,7 +159,7 @@ pub enum KeyError {
     },
     /// A part of a form nobody knows.
     #[error(
-        "{part:?} is not a key part: write /json/pointer, header:NAME, attribute:NAME, ce:NAME, message-id, task-name, queue, subscription or body"
+        "{part:?} is not a key part: write /json/pointer, form:NAME, header:NAME, attribute:NAME, ce:NAME, message-id, task-name, queue, subscription or body"
     )]
     BadPart {
         /// The part as it was written.
@@ -295,9 +317,10 @@ impl KeyError {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::MissingPart { .. } => "missing_part",
+            Self::MissingPart { .. } | Self::NullPart { .. } => "missing_part",
             Self::WideInteger { .. } => "wide_integer",
             Self::NumberOverflow { .. } => "number_overflow",
+            Self::InexactNumber { .. } => "inexact_number",
             Self::DuplicateMember { .. } => "duplicate_member",
             Self::LoneSurrogate => "lone_surrogate",
             Self::TooDeep => "too_deep",

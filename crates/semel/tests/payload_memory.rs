@@ -131,7 +131,7 @@ fn of_one_value() -> [Shape; 7] {
         ("a string of escapes", Is::Value, string("\\u0041\\n")),
         ("a string of colons", Is::Value, string("\\\":")),
         ("a name", Is::Value, filled("{\"id\":7,\"", "\\n", "\":1}")),
-        ("a number", Is::Bytes, number("")),
+        ("a number", Is::Value, number("")),
         ("a fraction", Is::Value, number("0.")),
         ("space", Is::Value, filled("{\"id\":7", " ", "}")),
     ]

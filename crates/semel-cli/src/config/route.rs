@@ -142,7 +142,7 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
         caller,
         fingerprint: fingerprint(section, webhook),
         fingerprint_ignores: section.list("fingerprint_ignores", route_values::attribute_names),
-        require: section.list("require", route_values::pointer),
+        require: section.list("require", route_values::required),
         record,
         platform_timeout: section.take("platform_timeout", duration),
         dead_letter_topic,

@@ -140,6 +140,13 @@ pub(crate) fn key_rule(value: &Value, senders: &Senders) -> Read<KeyRule> {
         return parsed(value);
     }
     let parts = list(text)(value)?;
+    let several = parts.iter().find(|part| part.contains(",/"));
+    Wrong::unless(value, several.is_none().then_some(()), || {
+        format!(
+            "{:?} is one pointer: write each part of the list as a separate text",
+            several.map_or("", String::as_str)
+        )
+    })?;
     KeyRule::new(parts.iter().map(String::as_str)).or_else(|error| Wrong::says(value, error))
 }
 
@@ -187,7 +194,7 @@ pub(crate) fn fingerprint(value: &Value) -> Read<FingerprintRule> {
 fn beside(value: &Value) -> Read<String> {
     match parsed::<Part>(value)? {
         Part::Named(name) => Ok(name),
-        part @ (Part::Pointer(_) | Part::Body) => {
+        part @ (Part::Pointer(_) | Part::Form(_) | Part::Body) => {
             let why = "is in the payload, which is compared already: name values beside it";
             Wrong::says(value, format!("{part} {why}"))
         }
@@ -206,15 +213,30 @@ pub(crate) fn attribute_names(value: &Value) -> Read<String> {
     })
 }
 
-/// A JSON pointer.
-pub(crate) fn pointer(value: &Value) -> Read<String> {
+/// A part of a payload that must be there.
+pub(crate) fn required(value: &Value) -> Read<String> {
     let text = text(value)?;
-    let pointer = match text.parse() {
-        Ok(Part::Pointer(pointer)) => Some(pointer),
+    let part = match text.parse() {
+        Ok(part @ (Part::Pointer(_) | Part::Form(_))) => Some(part.to_string()),
         Ok(Part::Named(_) | Part::Body) | Err(_) => None,
     };
+    Wrong::unless(value, part, || {
+        format!(
+            "{text:?} is not a JSON pointer: write \"/order_id\", or \"form:NAME\" for a field of a form"
+        )
+    })
+}
+
+/// A plain JSON pointer, as databases know it too.
+pub(crate) fn pointer(value: &Value) -> Read<String> {
+    let text = text(value)?;
+    let is_plain = |pointer: &String| !pointer.contains("~json") && !pointer.ends_with("?null");
+    let pointer = match text.parse() {
+        Ok(Part::Pointer(pointer)) => Some(pointer).filter(is_plain),
+        Ok(Part::Form(_) | Part::Named(_) | Part::Body) | Err(_) => None,
+    };
     Wrong::unless(value, pointer, || {
-        format!("{text:?} is not a JSON pointer: write \"/order_id\"")
+        format!("{text:?} is not a plain JSON pointer: write \"/version\"")
     })
 }
 

@@ -89,7 +89,7 @@ fn what_does_not_fit_together_is_refused_by_name() {
         ),
         (
             "land = \"file:./l\"\nversion = \"v\"",
-            "is not a JSON pointer",
+            "is not a plain JSON pointer",
         ),
         (
             "lands = \"answer\"\nupstream = \"http://h\"",

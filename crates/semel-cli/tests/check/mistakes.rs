@@ -24,7 +24,7 @@ fn each_mistake_of_a_route_is_named_with_its_line() {
         said.has(expected);
         count += 1;
     }
-    assert_eq!(count, 87);
+    assert_eq!(count, 93);
 }
 
 #[test]

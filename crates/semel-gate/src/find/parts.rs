@@ -125,7 +125,7 @@ fn values(rule: &KeyRule, given: &[(String, String)]) -> Option<Vec<Vec<Field>>>
 /// A part is named as its rule writes it, with or without what stands before its plain name.
 fn is_name_of(name: &str, part: &Part) -> bool {
     let plain = match part {
-        Part::Pointer(_) | Part::Body => None,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => None,
         Part::Named(named) => named.split_once(':').map(|(_, plain)| plain),
     };
     name == part_name(part) || *name == part.to_string() || plain == Some(name)
@@ -138,7 +138,7 @@ fn fields(part: &Part, value: &str) -> Vec<Field> {
         bytes: value.as_bytes().to_vec(),
     };
     match part {
-        Part::Named(_) => vec![text],
+        Part::Form(_) | Part::Named(_) => vec![text],
         Part::Body => {
             let digest = hex::decode(value).ok().filter(|it| it.len() == 32);
             let field = |bytes| Field { kind: 'h', bytes };
@@ -159,7 +159,7 @@ fn spelled(value: &str) -> Vec<Field> {
         return Vec::new();
     }
     let payload = format!("{{\"value\":{value}}}");
-    let rule = KeyRule::new(["/value"]).expect("this is a pointer");
+    let rule = KeyRule::new(["/value?null"]).expect("this is a pointer");
     let fields = rule.fields(&Delivered::payload(payload.as_bytes()));
     fields.unwrap_or_default()
 }

@@ -83,8 +83,11 @@ impl Description {
 #[must_use]
 pub fn part_name(part: &Part) -> &str {
     match part {
-        Part::Pointer(pointer) => pointer.strip_prefix('/').unwrap_or(pointer),
-        Part::Named(name) => name,
+        Part::Pointer(pointer) => {
+            let pointer = pointer.strip_suffix("?null").unwrap_or(pointer);
+            pointer.strip_prefix('/').unwrap_or(pointer)
+        }
+        Part::Form(name) | Part::Named(name) => name,
         Part::Body => "body",
     }
 }

@@ -1,15 +1,15 @@
 //! One encoding for all spellings of a JSON value, short whatever the value: that of a long one is a
 //! digest.
 //!
-//! An encoding is `z` null · `t` true · `f` false · `d` and the number's canonical text, zeros at the end
-//! of an integer written as `e` and their count · `s` and the string's UTF-8 · `a` and each item ·
+//! An encoding is `z` null · `t` true · `f` false · `d` and the number's own digits, laid out as RFC 8785
+//! does, zeros at the end of an integer written as `e` and their count · `s` and the string's UTF-8 · `a` and each item ·
 //! `o` and each name and value, sorted by name. Items, names and values are encodings too, each behind
 //! a byte that is its length. One of more than 32 bytes is replaced by `#` and its SHA-256.
 
+use super::Refused;
 use super::literal::Literal;
-use super::number;
+use super::number::Decimal;
 use super::tokens::Scalar;
-use super::{Refused, Unfit};
 use sha2::{Digest, Sha256};
 
 /// The longest encoding that stands for itself, in bytes: as long as a digest.
@@ -64,13 +64,13 @@ pub(super) struct Watermark {
 // === impl Encoding ===
 
 impl Encoding {
-    pub(super) fn of_scalar(scalar: Scalar<'_>) -> Result<Self, Unfit> {
+    pub(super) fn of_scalar(scalar: Scalar<'_>) -> Self {
         match scalar {
-            Scalar::Null => Ok(Sum::new(b'z').done()),
-            Scalar::Bool(true) => Ok(Sum::new(b't').done()),
-            Scalar::Bool(false) => Ok(Sum::new(b'f').done()),
+            Scalar::Null => Sum::new(b'z').done(),
+            Scalar::Bool(true) => Sum::new(b't').done(),
+            Scalar::Bool(false) => Sum::new(b'f').done(),
             Scalar::Number(literal) => Self::of_number(literal),
-            Scalar::String(literal) => Ok(Self::of_string(literal)),
+            Scalar::String(literal) => Self::of_string(literal),
         }
     }
 
@@ -80,18 +80,20 @@ impl Encoding {
         sum.done()
     }
 
-    fn of_number(literal: &str) -> Result<Self, Unfit> {
-        let text = number::canonical(literal)?;
+    fn of_number(literal: &str) -> Self {
         let mut sum = Sum::new(b'd');
-        // Else 1e20 would be five times as long as it was sent.
-        match without_zeros(&text) {
-            Some((digits, zeros)) => {
-                sum.add(digits.as_bytes());
-                sum.add(format!("e{zeros}").as_bytes());
+        match Decimal::of(literal) {
+            Some(decimal) => {
+                let zeros = decimal.pieces(|piece| sum.add(piece.as_bytes()));
+                // Else 1e20 would be five times as long as it was sent.
+                if zeros > 0 {
+                    sum.add(format!("e{zeros}").as_bytes());
+                }
             }
-            None => sum.add(text.as_bytes()),
+            // Not all spellings of it are equal, but no other number has this text.
+            None => sum.add(literal.as_bytes()),
         }
-        Ok(sum.done())
+        sum.done()
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -120,15 +122,6 @@ impl Encoding {
         self.length = length;
         true
     }
-}
-
-/// An integer's digits without the zeros at its end, and how many they are.
-fn without_zeros(text: &str) -> Option<(&str, usize)> {
-    if !text.ends_with('0') || text == "0" || text.contains(['.', 'e']) {
-        return None;
-    }
-    let digits = text.trim_end_matches('0');
-    Some((digits, text.len() - digits.len()))
 }
 
 // === impl Sum ===

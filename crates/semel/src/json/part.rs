@@ -61,6 +61,18 @@ pub(crate) fn part(text: &str, bytes_max: usize) -> Result<Field, Unfit> {
     })
 }
 
+/// The text of a value that is a string, if it is one.
+pub(crate) fn string(text: &str) -> Option<String> {
+    match Tokens::new(text).next() {
+        Ok(Some((_, Token::Scalar(Scalar::String(literal))))) => {
+            let mut string = String::with_capacity(literal.raw().len());
+            literal.pieces(|piece| string.push_str(piece));
+            Some(string)
+        }
+        Ok(Some(_) | None) | Err(_) => None,
+    }
+}
+
 /// Writes an array or object.
 fn canonical(text: &str, out: &mut Out) -> Result<(), Unfit> {
     let mut levels: Vec<Level> = Vec::new();

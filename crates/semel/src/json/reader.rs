@@ -7,7 +7,7 @@
 use super::encoding::{Encoding, Encodings, Offset, Sum, Watermark};
 use super::literal::Literal;
 use super::tokens::{Container, Scalar, Token, Tokens};
-use super::{MEMBERS_MAX, Refused, Unfit, shown};
+use super::{MEMBERS_MAX, Refused, shown};
 use std::ops::Range;
 
 /// The fewest bytes that a member takes in a text: `"":0` and what parts it from the next.
@@ -18,8 +18,8 @@ const MEMBER_BYTES_MIN: usize = 5;
 pub(crate) struct Read {
     /// Where the value of each wanted pointer stands.
     pub(crate) places: Vec<Option<Range<usize>>>,
-    /// The encoding of the whole, unless a number in it is unfit.
-    pub(crate) whole: Result<Encoding, Unfit>,
+    /// The encoding of the whole.
+    pub(crate) whole: Encoding,
 }
 
 /// A JSON pointer (RFC 6901), taken apart.
@@ -48,7 +48,6 @@ struct Reader<'a, 'r> {
     leading: Vec<usize>,
     places: Vec<Option<Range<usize>>>,
     whole: Option<Encoding>,
-    unfit: Option<Unfit>,
 }
 
 /// An open array or object.
@@ -139,7 +138,6 @@ impl<'a, 'r> Reader<'a, 'r> {
             leading: Vec::new(),
             places: vec![None; wanted.len()],
             whole: None,
-            unfit: None,
         })
     }
 
@@ -153,10 +151,9 @@ impl<'a, 'r> Reader<'a, 'r> {
                 Token::Scalar(scalar) => self.scalar(scalar, at..tokens.at())?,
             }
         }
-        let whole = self.whole.ok_or(Refused::NotJson)?;
         Ok(Read {
             places: self.places,
-            whole: self.unfit.map_or(Ok(whole), Err),
+            whole: self.whole.ok_or(Refused::NotJson)?,
         })
     }
 
@@ -206,12 +203,7 @@ impl<'a, 'r> Reader<'a, 'r> {
         if is_wanted {
             self.ends(range);
         }
-        let encoding = Encoding::of_scalar(scalar).unwrap_or_else(|unfit| {
-            // The whole has no encoding then, but parts beside this number still name work.
-            self.unfit.get_or_insert(unfit);
-            Sum::new(b'-').done()
-        });
-        self.value(encoding)
+        self.value(Encoding::of_scalar(scalar))
     }
 
     /// Gives a value to what it stands in.

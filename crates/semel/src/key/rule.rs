@@ -1,20 +1,21 @@
 //! Key rules: which parts of a delivery name the work.
 
-use super::{Field, Key, KeyError, PART_BYTES_MAX, Scope, bounded};
+use super::{Field, Key, KeyError, PART_BYTES_MAX, Scope, bounded, form};
 use crate::payload::Payload;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which parts of a delivery name the work, in order. Written as a list with spaces between, or as
-/// the name of a preset.
+/// Which parts of a delivery name the work, in order. Written as a list with spaces or commas between,
+/// or as the name of a preset. A pointer that has a comma itself goes to [`KeyRule::new`].
 ///
 /// ```
 /// use semel::key::KeyRule;
 ///
 /// let rule: KeyRule = "ce:source ce:id".parse().unwrap();
 /// assert_eq!(rule, "cloudevents".parse().unwrap());
+/// assert_eq!(rule, "ce:source, ce:id".parse().unwrap());
 /// assert!("order_id".parse::<KeyRule>().unwrap_err().to_string().contains("order_id"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,11 @@ pub struct KeyRule {
 /// One part of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A JSON pointer (RFC 6901) into the payload.
+    /// A JSON pointer (RFC 6901) into the payload. `/order~json/id` leads into a string that holds JSON;
+    /// `/id?null` accepts `null`, `[]` and `{}`, which count as missing otherwise.
     Pointer(String),
+    /// A field of a form body, by its name: `form:MessageSid`.
+    Form(String),
     /// A value that travels beside the payload, by its name: `header:x-request-id`, `message-id`.
     Named(String),
     /// The digest of the whole payload.
@@ -52,6 +56,15 @@ const PRESETS: [(&str, &str); 8] = [
     ("shopify", "header:x-shopify-webhook-id"),
     ("standard-webhooks", "header:webhook-id"),
 ];
+
+/// Ends a pointer that accepts `null`, `[]` and `{}`.
+pub(crate) const NULL: &str = "?null";
+
+/// Ends a segment that leads to a string that holds JSON.
+pub(crate) const JSON: &str = "~json";
+
+/// Begins a part that is a field of a form body.
+pub(crate) const FORM: &str = "form:";
 
 /// Named parts that have no prefix.
 const PLAIN: [&str; 4] = ["message-id", "task-name", "queue", "subscription"];
@@ -130,7 +143,7 @@ impl KeyRule {
     pub fn pointers(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Pointer(pointer) => Some(pointer.as_str()),
-            Part::Named(_) | Part::Body => None,
+            Part::Form(_) | Part::Named(_) | Part::Body => None,
         })
     }
 
@@ -146,7 +159,9 @@ impl FromStr for KeyRule {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         let preset = PRESETS.into_iter().find(|(name, _)| *name == text.trim());
-        Self::new(preset.map_or(text, |(_, parts)| parts).split_whitespace())
+        let parts = preset.map_or(text, |(_, parts)| parts);
+        let between = |c: char| c == ',' || c.is_whitespace();
+        Self::new(parts.split(between).filter(|part| !part.is_empty()))
     }
 }
 
@@ -169,6 +184,13 @@ impl Part {
                     bytes: text.clone().into_bytes(),
                 })
             }
+            Self::Form(name) => {
+                let text = form::field(delivered.payload, name)?.ok_or_else(missing)?;
+                Ok(Field {
+                    kind: 's',
+                    bytes: text.into_bytes(),
+                })
+            }
             Self::Pointer(pointer) => payload.field(pointer)?.ok_or_else(missing),
         }
     }
@@ -184,6 +206,9 @@ impl FromStr for Part {
         match text {
             "body" => Ok(Self::Body),
             _ if is_pointer(text) => Ok(Self::Pointer(text.into())),
+            _ if text.len() > FORM.len() && text.starts_with(FORM) => {
+                Ok(Self::Form(text.replacen(FORM, "", 1)))
+            }
             _ if named || PLAIN.contains(&text) => Ok(Self::Named(canonical_name(text))),
             _ => Err(KeyError::BadPart { part: text.into() }),
         }
@@ -194,18 +219,21 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pointer(text) | Self::Named(text) => f.write_str(text),
+            Self::Form(name) => write!(f, "{FORM}{name}"),
             Self::Body => f.write_str("body"),
         }
     }
 }
 
-/// RFC 6901: begins with a slash, and every tilde is `~0` or `~1`.
+/// RFC 6901: begins with a slash, and every tilde is `~0` or `~1`, but for a `~json` that ends a segment.
 fn is_pointer(text: &str) -> bool {
-    text.starts_with('/')
-        && text
-            .split('~')
-            .skip(1)
-            .all(|rest| rest.starts_with(['0', '1']))
+    let pointer = text.strip_suffix(NULL).unwrap_or(text);
+    let is_segment = |segment: &str| {
+        let name = segment.strip_suffix(JSON).unwrap_or(segment);
+        let mut escapes = name.split('~').skip(1);
+        escapes.all(|rest| rest.starts_with(['0', '1']))
+    };
+    pointer.starts_with('/') && pointer.split('/').all(is_segment)
 }
 
 /// Header names know no case; all other names do.

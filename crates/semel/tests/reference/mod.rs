@@ -29,7 +29,12 @@ pub(crate) enum Refusal {
     TooDeep,
     WideInteger,
     NumberOverflow,
+    InexactNumber,
 }
+
+/// Sign, digits without zeros around them, and the power of ten of the last digit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal(bool, String, i128);
 
 struct ReferenceReader<'a> {
     text: &'a str,
@@ -72,18 +77,28 @@ impl Json {
 
     /// RFC 8785, with integers of 64 bits kept exact.
     pub(crate) fn canonical(&self) -> Result<String, Refusal> {
+        self.rendered(canonical_number)
+    }
+
+    /// One text for all spellings of a value, whatever its numbers.
+    pub(crate) fn normal(&self) -> String {
+        let number = |literal: &str| Ok(format!("{:?}", Decimal::of(literal)));
+        self.rendered(number).unwrap()
+    }
+
+    fn rendered(&self, number: fn(&str) -> Result<String, Refusal>) -> Result<String, Refusal> {
         Ok(match self {
             Self::Null => "null".into(),
             Self::Bool(is) => is.to_string(),
-            Self::Number(literal) => canonical_number(literal)?,
+            Self::Number(literal) => number(literal)?,
             Self::String(text) => quoted(text),
             Self::Array(items) => {
-                let items: Result<Vec<_>, _> = items.iter().map(Self::canonical).collect();
+                let items: Result<Vec<_>, _> = items.iter().map(|it| it.rendered(number)).collect();
                 format!("[{}]", items?.join(","))
             }
             Self::Object(members) => {
                 let member = |(name, value): (&MemberName, &Self)| {
-                    Ok(format!("{}:{}", quoted(&name.0), value.canonical()?))
+                    Ok(format!("{}:{}", quoted(&name.0), value.rendered(number)?))
                 };
                 let members: Result<Vec<_>, _> = members.iter().map(member).collect();
                 format!("{{{}}}", members?.join(","))
@@ -174,11 +189,54 @@ fn canonical_number(literal: &str) -> Result<String, Refusal> {
         if double.is_infinite() {
             return Err(Refusal::NumberOverflow);
         }
-        return Ok(ryu_js::Buffer::new().format(double).to_owned());
+        let text = ryu_js::Buffer::new().format(double).to_owned();
+        if Decimal::of(&text) != Decimal::of(literal) {
+            return Err(Refusal::InexactNumber);
+        }
+        return Ok(text);
     }
     match literal.parse::<i128>() {
         Ok(n) if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&n) => Ok(n.to_string()),
         Ok(_) | Err(_) => Err(Refusal::WideInteger),
+    }
+}
+
+// === impl Decimal ===
+
+impl Decimal {
+    pub(crate) fn of(literal: &str) -> Self {
+        let lower = literal.to_lowercase();
+        let (mantissa, exponent) = lower.split_once('e').unwrap_or((&lower, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{}{fraction}", whole.trim_start_matches('-'));
+        let digits = all.trim_matches('0').to_owned();
+        if digits.is_empty() {
+            return Self(false, digits, 0);
+        }
+        let behind = all.len() - all.trim_end_matches('0').len();
+        let shift = i128::try_from(behind).unwrap() - i128::try_from(fraction.len()).unwrap();
+        let power = exponent.parse::<i128>().unwrap() + shift;
+        Self(literal.starts_with('-'), digits, power)
+    }
+
+    /// One of its literals, which has an exponent.
+    fn written(&self, zeros: usize, point: usize) -> String {
+        let Self(is_negative, digits, power) = self;
+        let sign = if *is_negative { "-" } else { "" };
+        let digits = match digits.as_str() {
+            "" => "0",
+            digits => digits,
+        };
+        let all = format!("{digits}{}", "0".repeat(zeros));
+        let (whole, fraction) = all.split_at(1 + point % digits.len());
+        let exponent = power - i128::try_from(zeros).unwrap();
+        match fraction.len() {
+            0 => format!("{sign}{whole}e{exponent}"),
+            behind => {
+                let exponent = exponent + i128::try_from(behind).unwrap();
+                format!("{sign}{whole}.{fraction}E{exponent:+}")
+            }
+        }
     }
 }
 
@@ -205,7 +263,10 @@ impl Choices {
             (1, Some(n)) => format!("{n}.0"),
             (2, Some(n)) if n != 0 => format!("{n}0E-1"),
             (3, Some(n)) if n % 10 == 0 => format!("{}e+1", n / 10),
-            (1, None) => literal.replace('e', "E"),
+            (1, None) if literal.contains(['.', 'e', 'E']) => {
+                let (zeros, point) = (self.below(4), self.below(30));
+                Decimal::of(literal).written(zeros, point)
+            }
             _ => literal.to_owned(),
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn key(route: &Route, source: Source) -> Judgement {
     let parts = route.terms(source).key.parts().iter();
     let mut headers = parts.filter_map(|part| match part {
         Part::Named(name) => name.strip_prefix("header:"),
-        Part::Pointer(_) | Part::Body => None,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => None,
     });
     headers.find_map(|name| {
         let says = format!("header:{name} cannot be part of a key: {}", trouble(name)?);

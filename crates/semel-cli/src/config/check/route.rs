@@ -395,7 +395,7 @@ fn roughly(seconds: u64) -> String {
 fn parts(source: Source, terms: &Terms) -> Judgement {
     let lacking = |part: &&Part| match part {
         Part::Named(name) => !carries(source, name),
-        Part::Pointer(_) | Part::Body => false,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => false,
     };
     let part = terms.key.parts().iter().find(lacking)?;
     let says = format!("{part} is never in a delivery of {source}: each would be invalid");

@@ -103,7 +103,7 @@ pub(super) fn webhook(route: &Route) -> Judgement {
     let key = &route.terms(Source::Webhook(sender)).key;
     let headers = key.parts().iter().filter_map(|part| match part {
         Part::Named(name) => name.strip_prefix("header:"),
-        Part::Pointer(_) | Part::Body => None,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => None,
     });
     let coverage = headers.map(|name| (name, coverage(sender, name)));
     let loosest = coverage.max_by_key(|(_, coverage)| *coverage);
