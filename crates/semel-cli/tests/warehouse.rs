@@ -57,8 +57,10 @@ fn key_functions_are_those_that_were_tried() {
     }
     let said = semel("warehouse sql --dialect postgres --part key").good();
     let schema = read(&format!("{KEYS}/key.postgres.sql"));
-    let functions = read("crates/semel-postgres/migrations/0002_key.sql");
-    assert_eq!(said, schema + &functions);
+    let migrations = ["0002_key", "0013_key_parts"];
+    let functions =
+        migrations.map(|name| read(&format!("crates/semel-postgres/migrations/{name}.sql")));
+    assert_eq!(said, schema + &functions.join("\n"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tokio_postgres::{IsolationLevel, Transaction};
 /// Every migration, from the first on.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_store.sql"),
-    KEY_FUNCTIONS,
+    include_str!("../migrations/0002_key.sql"),
     include_str!("../migrations/0003_renewal.sql"),
     include_str!("../migrations/0004_letter.sql"),
     include_str!("../migrations/0005_label.sql"),
@@ -21,11 +21,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0010_index.sql"),
     include_str!("../migrations/0011_label_index.sql"),
     include_str!("../migrations/0012_unfinished.sql"),
+    include_str!("../migrations/0013_key_parts.sql"),
 ];
 
 /// `semel.key` and its parts: all that a database needs to make keys, once it has the schema `semel`. The migration
 /// installs it, too.
-pub const KEY_FUNCTIONS: &str = include_str!("../migrations/0002_key.sql");
+pub const KEY_FUNCTIONS: &str = concat!(
+    include_str!("../migrations/0002_key.sql"),
+    "\n",
+    include_str!("../migrations/0013_key_parts.sql"),
+);
 
 /// Whoever migrates holds this advisory lock: "semel" as a number.
 const MIGRATING: i64 = 0x73_656d_656c;

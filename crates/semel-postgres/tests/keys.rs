@@ -31,7 +31,7 @@ async fn every_vector_is_the_same_in_sql() {
         }
     }
     assert!(
-        tried > 360 && calls > 75,
+        tried > 460 && calls > 80,
         "only {tried} vectors were tried, {calls} of them calls of Python"
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
