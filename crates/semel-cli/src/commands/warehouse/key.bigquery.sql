@@ -46,8 +46,8 @@ function keyOf(rule, bytes, scope, named) {
     message.push(...field(kind, content));
   }
   if (rule.length === 0) throw new Refused('empty');
-  const isNamed = /^(?:message-id|task-name|queue|subscription|(?:header|attribute|ce):.+)$/s;
-  const isPointer = /^(?:\/(?:[^~/]|~[01])*)+$/s;
+  const isNamed = /^(?:message-id|task-name|queue|subscription|(?:header|attribute|ce|form):.+)$/s;
+  const isPointer = /^(?:\/(?:[^~/]|~[01])*(?:~json)?)+(?:\?null)?$/s;
   for (const part of rule) {
     if (part !== 'body' && !isNamed.test(part) && !isPointer.test(part)) throw new Refused('bad_part');
   }
@@ -63,9 +63,13 @@ function readPart(part, bytes, document, named) {
   if (part === 'body') return ['h', sha256(bytes)];
   let kind = 's', text;
   if (part[0] === '/') {
-    const value = follow(document, part);
+    const pointer = part.replace(/\?null$/, '');
+    const value = follow(document, pointer);
     kind = kindOf(value);
     text = kind === 's' ? value : canonical(value);
+    if (pointer === part && kind !== 's' && ['null', '[]', '{}'].includes(text)) throw new Refused('missing_part');
+  } else if (part.startsWith('form:')) {
+    text = formField(bytes, part.slice(5));
   } else {
     text = named.get(fold(part));
   }
@@ -91,7 +95,7 @@ function valueEncoding(value) {
   if (value === true) return utf8('t');
   if (value === false) return utf8('f');
   if (value instanceof Literal) {
-    return utf8('d' + number(value.text).replace(/^(-?[1-9][0-9]*?)(0+)$/, (_, digits, zeros) => digits + 'e' + zeros.length));
+    return short(utf8('d' + ownDigits(value.text).replace(/^(-?[1-9][0-9]*?)(0+)$/, (_, digits, zeros) => digits + 'e' + zeros.length)));
   }
   if (typeof value === 'string') return short(utf8('s' + value));
   const encoding = utf8(Array.isArray(value) ? 'a' : 'o');
@@ -200,14 +204,53 @@ function readJson(bytes) {
 }
 
 function follow(value, pointer) {
-  for (const escaped of pointer.split('/').slice(1)) {
-    const name = escaped.replace(/~1/g, '/').replace(/~0/g, '~');
+  for (const segment of pointer.split('/').slice(1)) {
+    const name = segment.replace(/~json$/, '').replace(/~1/g, '/').replace(/~0/g, '~');
     if (value instanceof Map) value = value.get(name);
     else if (Array.isArray(value) && /^(?:0|[1-9][0-9]{0,8})$/.test(name)) value = value[Number(name)];
     else value = undefined;
     if (value === undefined) throw new Refused('missing_part');
+    if (!segment.endsWith('~json')) continue;
+    if (typeof value !== 'string') throw new Refused('missing_part');
+    value = readJson(utf8(value));
   }
   return value;
+}
+
+// The value of a field of a form; undefined when there is none, or none that is UTF-8.
+function formField(bytes, name) {
+  const wanted = utf8(name).join();
+  const pairs = split(bytes, 38).map(pair => [pair, pair.indexOf(61)]);
+  const halves = pairs.map(([pair, at]) => at < 0 ? [pair, []] : [pair.slice(0, at), pair.slice(at + 1)]);
+  const found = halves.filter(([written]) => (formBytes(written) || [-1]).join() === wanted);
+  if (found.length > 1) throw new Refused('duplicate_member');
+  const content = found.length === 1 ? formBytes(found[0][1]) : null;
+  return content === null ? undefined : utf8Text(content);
+}
+
+// The bytes that a name or value of a form means; null when an escape is broken.
+function formBytes(written) {
+  const meant = [];
+  for (let at = 0; at < written.length; at++) {
+    if (written[at] !== 37) {
+      meant.push(written[at] === 43 ? 32 : written[at]);
+      continue;
+    }
+    const digits = String.fromCharCode(...written.slice(at + 1, at + 3));
+    if (!/^[0-9A-Fa-f]{2}$/.test(digits)) return null;
+    meant.push(parseInt(digits, 16));
+    at += 2;
+  }
+  return meant;
+}
+
+function split(bytes, separator) {
+  const pieces = [[]];
+  for (const byte of bytes) {
+    if (byte === separator) pieces.push([]);
+    else pieces[pieces.length - 1].push(byte);
+  }
+  return pieces;
 }
 
 function kindOf(value) {
@@ -238,7 +281,31 @@ function number(literal) {
   }
   const value = Number(literal);
   if (!Number.isFinite(value)) throw new Refused('number_overflow');
-  return value === 0 ? '0' : String(value);
+  const shortest = value === 0 ? '0' : String(value);
+  if (ownDigits(literal) !== shortest) throw new Refused('inexact_number');
+  return shortest;
+}
+
+// The digits of a literal without zeros around them, laid out as ECMAScript does: one text for all spellings of a number,
+// unless its exponent has more than 18 digits.
+function ownDigits(literal) {
+  const [, sign, whole, fraction = '', exponentSign = '', exponent = ''] =
+    /^(-?)([0-9]+)\.?([0-9]*)(?:[eE]([-+]?)0*([0-9]*))?$/.exec(literal);
+  const padded = (whole + fraction).replace(/^0+/, '');
+  if (padded === '') return '0';
+  let end = padded.length;
+  while (padded[end - 1] === '0') end--;
+  const digits = padded.slice(0, end);
+  if (exponent.length > 18) return literal;
+  const point = BigInt(padded.length - fraction.length) + BigInt(exponentSign.replace('+', '') + (exponent || '0'));
+  if (point > 21n || point < -5n) {
+    const power = point - 1n;
+    return sign + digits[0] + (digits.length > 1 ? '.' + digits.slice(1) : '') + 'e' + (power < 0n ? '' : '+') + power;
+  }
+  const at = Number(point);
+  if (at >= digits.length) return sign + digits + '0'.repeat(at - digits.length);
+  if (at > 0) return sign + digits.slice(0, at) + '.' + digits.slice(at);
+  return sign + '0.' + '0'.repeat(-at) + digits;
 }
 
 // === bytes: these engines have neither Buffer, nor TextEncoder, nor crypto ===

@@ -1,6 +1,7 @@
 -- semel_key_scalar: the key of a delivery, encoding v1, from parts that are strings, whole numbers, plain fractions, true,
--- false or null. It is Semel's key or NULL, never another key. NULL for arrays, objects and numbers that DuckDB may have
--- rounded, and for what Semel refuses; but nesting beyond 64 levels and over a million members are not refused.
+-- false or, with /order_id?null, null. It is Semel's key or NULL, never another key. NULL for arrays, objects, form:NAME,
+-- ~json and numbers that DuckDB may have rounded, and for what Semel refuses; but nesting beyond 64 levels and over a
+-- million members are not refused.
 -- named is a MAP of the delivery's metadata: MAP {'message-id': '42', 'attribute:tenant': 'a'}.
 --   SELECT semel_key_scalar('shop', 'orders', ['/order_id'], payload) FROM landing;
 CREATE OR REPLACE MACRO semel_key_field(kind, content) AS
@@ -25,13 +26,25 @@ CREATE OR REPLACE MACRO semel_key_double(value) AS CASE
   WHEN abs(value) >= 1e-4 AND abs(value) < 1e15 THEN regexp_replace(value::VARCHAR, '\.0$', '')
 END;
 
+-- DuckDB rounds numbers when it reads them, and does not say which: that changes nothing where each fraction of the payload
+-- has at most 15 digits, or is what DuckDB writes for the double.
+CREATE OR REPLACE MACRO semel_key_rounded(literal) AS CASE
+  WHEN NOT regexp_matches(literal, '[.eE]') THEN false
+  WHEN TRY_CAST(literal AS DOUBLE) = 0 THEN regexp_matches(literal, '^[-0.]*[1-9]')
+  ELSE length(regexp_replace(literal, '[eE].*|[-.]', '', 'g')) > 15 AND literal IS DISTINCT FROM TRY_CAST(literal AS DOUBLE)::VARCHAR
+END;
+
+CREATE OR REPLACE MACRO semel_key_exact(document) AS len(list_filter(
+  regexp_extract_all(regexp_replace(document, '"(?:[^"\\]|\\.)*"', '""', 'g'), '-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?'),
+  lambda it: semel_key_rounded(it))) = 0;
+
 CREATE OR REPLACE MACRO semel_key_at(document, pointer) AS CASE json_type(document, pointer)
   WHEN 'VARCHAR' THEN semel_key_field('s', encode(json_extract_string(document, pointer)))
   WHEN 'BIGINT' THEN semel_key_field('d', encode(json_extract_string(document, pointer)))
   WHEN 'UBIGINT' THEN semel_key_field('d', encode(json_extract_string(document, pointer)))
-  WHEN 'DOUBLE' THEN semel_key_field('d', encode(semel_key_double(json_extract_string(document, pointer)::DOUBLE)))
+  WHEN 'DOUBLE' THEN CASE WHEN semel_key_exact(document) THEN
+    semel_key_field('d', encode(semel_key_double(json_extract_string(document, pointer)::DOUBLE))) END
   WHEN 'BOOLEAN' THEN semel_key_field('b', encode(json_extract_string(document, pointer)))
-  WHEN 'NULL' THEN semel_key_field('z', encode('null'))
 END;
 
 -- Header names ignore the case of ASCII letters.
@@ -42,7 +55,11 @@ END;
 
 CREATE OR REPLACE MACRO semel_key_part(part, payload, document, named) AS CASE
   WHEN part = 'body' THEN semel_key_field('h', unhex(sha256(encode(payload))))
-  WHEN regexp_full_match(part, '(?:/(?:[^~/]|~[01])*)+', 's') THEN semel_key_at(document, part)
+  WHEN regexp_full_match(part, '(?:/(?:[^~/]|~[01])*)+', 's') AND NOT ends_with(part, '?null') THEN semel_key_at(document, part)
+  WHEN regexp_full_match(part, '(?:/(?:[^~/]|~[01])*)+', 's') THEN CASE json_type(document, left(part, -5))
+    WHEN 'NULL' THEN semel_key_field('z', encode('null'))
+    ELSE semel_key_at(document, left(part, -5))
+  END
   WHEN regexp_full_match(part, 'message-id|task-name|queue|subscription|(?:header|attribute|ce):.+', 's') THEN
     semel_key_field('s', encode(list_filter(map_entries(named), lambda it: semel_key_fold(it.key) = semel_key_fold(part))[1].value))
 END;
