@@ -52,7 +52,7 @@ class Binder:
         if not isinstance(part, str):
             raise ConfigError(f"{where}: key part {part!r} is not a text: write a parameter's name or a JSON pointer")
         pointer = part if part.startswith("/") else f"/{part}"
-        name = pointer.split("/")[1].replace("~1", "/").replace("~0", "~")
+        name = _parameter(pointer).replace("~1", "/").replace("~0", "~")
         if name not in self._known and self._members is None:
             names = ", ".join(self._signature.parameters) or "none"
             raise ConfigError(f"{where}: key part {part!r} names no parameter; there are: {names}")
@@ -60,7 +60,7 @@ class Binder:
 
     def _defaults_in(self, rule: list[str]) -> tuple[str, ...]:
         """The parameters with a default that a rule reads."""
-        names = {part.split("/")[1] for part in rule if part != "body"}
+        names = {_parameter(part) for part in rule if part != "body"}
         return tuple(sorted(names & self._defaults.keys()))
 
     def payloads(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bytes, bytes]:
@@ -118,3 +118,7 @@ class Binder:
         except KeyRefused:  # the value itself is refused where the payload is made
             return None
 
+
+def _parameter(pointer: str) -> str:
+    """The first name of a pointer, as it is escaped there."""
+    return pointer.removesuffix("?null").split("/")[1].removesuffix("~json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib.util
 import json
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -16,13 +17,16 @@ import attrs
 import pydantic
 import pytest
 from celery import Celery
+from hypothesis import given
+from hypothesis import strategies as st
 
 import semel
 import semel.celery
 from semel import _native
 from semel._once import Calls
 
-_BOOK = json.loads((Path(__file__).parents[2] / "vectors" / "keys.json").read_text())
+_VECTORS = Path(__file__).parents[2] / "vectors"
+_BOOK = json.loads((_VECTORS / "keys.json").read_text())
 CALLS = [vector for vector in _BOOK["vectors"] if "python" in vector]
 REFUSED = _BOOK["refused_calls"]
 
@@ -149,5 +153,36 @@ def test_a_call_without_a_key_is_refused_in_the_words_of_its_vector(vector: dict
     assert "fails again" in str(refused.value)
 
 
+def _reference() -> Any:
+    spec = importlib.util.spec_from_file_location("check", _VECTORS / "check.py")
+    assert spec is not None and spec.loader is not None
+    check = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check)
+    return check
+
+
+_CHECK = _reference()
+_LITERALS = st.one_of(
+    st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,25})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
+    st.from_regex(r"-?[0-9]\.[0-9]{0,3}0{0,5}[0-9]{1,3}[eE][-+]?0{0,3}[0-9]{15,21}", fullmatch=True),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda value: f"{value:.17g}"),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+)
+
+
+@given(_LITERALS)
+def test_numbers_are_read_as_the_reference_reads_them(literal: str) -> None:
+    payload = f'{{"v":{literal}}}'.encode()
+    vector = {"namespace": "shop", "route": "orders", "rule": ["/v"], "payload": payload.decode()}
+    expected = _CHECK.compute(vector)
+    terms = _native.Terms("shop", "orders", ["/v"], lease=30, retention=3600, timeout=60, wait=1)
+    try:
+        said = terms.key(payload, payload)
+    except semel.KeyRefused as refused:
+        said = refused.code
+    assert said == expected.get("key", expected.get("error"))
+    assert _native.Terms.fingerprint(payload) == _CHECK.fingerprint(payload)
+
+
 def test_there_are_enough_calls_among_the_vectors() -> None:
-    assert len(CALLS) >= 75 and len(REFUSED) >= 25
+    assert len(CALLS) >= 80 and len(REFUSED) >= 25
