@@ -90,7 +90,7 @@ pub(crate) struct DevArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArgs {
-    /// The parts that name the work: "/order_id", "header:X-Request-Id /lines/0", or a preset like
+    /// Parts that name the work: "/order_id", "header:X-Request-Id /lines/0", "form:MessageSid", or a preset like
     /// "cloudevents"
     #[arg(long)]
     pub(crate) rule: String,
@@ -178,9 +178,10 @@ pub(crate) struct InitArgs {
     /// Who delivers: cloud-tasks, pubsub, cloudevents, api, stripe, github, shopify or standard-webhooks
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: Option<String>,
-    /// Which deliveries are the same work, as in /order_id
+    /// Parts that make two deliveries the same work: --key /order_id, --key /order_id,/line, or --key once for each;
+    /// commas and spaces separate parts (a pointer with a comma in it goes into the file's list)
     #[arg(long, value_name = "PARTS")]
-    pub(crate) key: Option<String>,
+    pub(crate) key: Vec<String>,
     /// How API clients are told apart: header:NAME, or shared
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
@@ -264,7 +265,7 @@ pub(crate) struct GateArgs {
     /// Without a file: who delivers
     #[arg(long, value_name = "SOURCE", env = "SEMEL_SOURCE")]
     pub(crate) source: Option<String>,
-    /// Without a file: which deliveries are the same work
+    /// Without a file: the parts that make two deliveries the same work, with commas or spaces between
     #[arg(long, value_name = "PARTS", env = "SEMEL_KEY")]
     pub(crate) key: Option<String>,
     /// Without a file: how API clients are told apart

@@ -67,6 +67,11 @@ fn key_prints_one_fingerprint_for_one_value_and_refuses_an_empty_part() {
     assert_eq!(first, key(r#"{ "w":[1e1], "v":1.0 }"#).good());
     assert_ne!(first, key(r#"{"v":1,"w":[11]}"#).good());
     key(r#"{"v":""}"#).ends(1, "key part /v is empty");
+    key(r#"{"v":null}"#).ends(1, "write /v?null in the key rule");
+    semel_reads(r#"{"v":null}"#, "key --rule /v?null").good();
+    semel_reads("MessageSid=SM1", "key --rule form:MessageSid")
+        .good()
+        .has("part         form:MessageSid  string  SM1");
 }
 
 #[test]

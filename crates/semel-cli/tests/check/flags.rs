@@ -190,13 +190,33 @@ fn init_takes_flags_and_writes_a_short_file_that_check_accepts() {
     }
     semel(
         empty.path(),
-        "init f.toml --source pubsub --horizon 7d",
+        "init span.toml --source pubsub --horizon 7d",
         &[],
     )
     .good();
-    file("f.toml").has("\nhorizon = \"7d\"");
+    file("span.toml").has("\nhorizon = \"7d\"");
+    // Parts of a key are separated however they are given.
+    for (name, flags, key) in [
+        ("f.toml", "--key /a,/b,/c", r#"["/a", "/b", "/c"]"#),
+        ("g.toml", "--key /a --key form:b", r#"["/a", "form:b"]"#),
+        (
+            "h.toml",
+            "--key /a, --key /b~json/c,/d?null",
+            r#"["/a", "/b~json/c", "/d?null"]"#,
+        ),
+        ("i.toml", "--key /a,", r#""/a""#),
+    ] {
+        semel(empty.path(), &format!("init {name} {flags}"), &[]).good();
+        file(name).has(&format!("\nkey = {key} "));
+        semel(empty.path(), &format!("check --config {name}"), &[]).good();
+    }
+    semel(empty.path(), "init --help", &[])
+        .good()
+        .has("--key /order_id,/line");
     // What the gate would refuse is not written.
     for (flags, why) in [
+        ("--key /a,b", "\"b\" is not a key part"),
+        ("--key ,", "the key rule is empty"),
         ("--source api", "`caller` is missing"),
         (
             "--upstream https://h --store mysql://h",

@@ -19,7 +19,7 @@ pub(super) struct Answers {
     pub(super) name: Option<String>,
     pub(super) path: Option<String>,
     pub(super) source: Option<String>,
-    pub(super) key: Option<String>,
+    pub(super) key: Vec<String>,
     pub(super) caller: Option<String>,
     pub(super) horizon: Option<String>,
     pub(super) secrets: Vec<String>,
@@ -102,12 +102,7 @@ impl Answers {
             "\"cloud-tasks\"",
             "who delivers; every broker, unless given",
         ));
-        route.push_str(&or_example(
-            "key",
-            &self.key,
-            "\"/order_id\"",
-            "which deliveries are the same work; the sender's own id, unless given",
-        ));
+        route.push_str(&self.key());
         if self.caller.is_some() || self.webhook().is_none() {
             route.push_str(&or_example(
                 "caller",
@@ -124,6 +119,22 @@ impl Answers {
             "how late the sender may deliver the same again; a shorter one is an assumption",
         ));
         route
+    }
+
+    /// The key: a text of one part or preset, or a list of parts.
+    fn key(&self) -> String {
+        let comment = "parts that make deliveries the same work; default: the sender's own id";
+        let between = |c: char| c == ',' || c.is_whitespace();
+        let parts = self.key.iter().flat_map(|text| text.split(between));
+        let parts: Vec<_> = parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect();
+        match parts.as_slice() {
+            [] if self.key.is_empty() => commented("# key = \"/order_id\"", comment),
+            [] | [_] => setting("key", &parts.concat(), comment),
+            _ => list("key", &parts, comment),
+        }
     }
 
     /// The span of the sender's deliveries, or an example of how long clients may repeat a request.

@@ -44,8 +44,8 @@ where
         } else {
             "the sender's own id"
         };
-        let which = "Which part of a payload names the work, as in /order_id?";
-        self.ask(&mut all, which, preset, |it, said| it.key = Some(said))?;
+        let which = "Which parts of a payload name the work, as in /order_id or /order_id,/line?";
+        self.ask(&mut all, which, preset, |it, said| it.key = vec![said])?;
         let place =
             "Where are records kept: dir:PATH, postgres://…, redis://… or firestore://PROJECT?";
         self.ask(&mut all, place, STORE, |it, said| it.store = Some(said))?;
