@@ -42,6 +42,10 @@ struct Known {
 /// Number of letters that are remembered per route: as many as its default quota holds.
 const KNOWN_MAX: usize = 10_000;
 
+/// Attempts of a sender without a limit that count as a tenth of its time, where it says no time: the pauses of a queue
+/// double, so that 15 attempts reach its longest pause.
+const ATTEMPTS_OF_A_TENTH: u64 = 3;
+
 /// Tenths of the time for which a sender delivers, from which on its unfinished work has a letter, and from which on any attempt
 /// may be its last.
 const LETTER_TENTHS: u32 = 5;
@@ -90,7 +94,9 @@ impl Flow {
             (_, Moment::StillRunning) => {
                 route.terms(self.source).outlasts_sender() || self.is_delivered_for(LETTER_TENTHS)
             }
-            (_, Moment::Refused | Moment::Ended) => self.is_delivered_for(LETTER_TENTHS),
+            (_, Moment::Ended) => self.is_delivered_for(LETTER_TENTHS),
+            // Nothing else would ever tell how long it has been delivered.
+            (_, Moment::Refused) => !self.has_age() || self.is_delivered_for(LETTER_TENTHS),
         }
     }
 
@@ -103,17 +109,31 @@ impl Flow {
         let Some(delivers_for) = self.route.settings.terms(self.source).delivers_for else {
             return false;
         };
-        let micros = |time: Timestamp| u64::try_from(time.as_microsecond()).ok();
-        let published = self.transport.published_at.and_then(micros);
-        let born = self.lease.as_ref().map(|lease| lease.born.0);
-        let (Some(first), Some(now)) = (
-            published.into_iter().chain(born).min(),
-            micros(Timestamp::now()),
-        ) else {
+        let Some(first) = self.first_delivery() else {
+            let attempts = ATTEMPTS_OF_A_TENTH * u64::from(tenths);
+            return self.transport.attempt() >= Some(attempts);
+        };
+        let Some(now) = micros(Timestamp::now()) else {
             return false;
         };
         Duration::from_micros(now.saturating_sub(first)) >= delivers_for / 10 * tenths
     }
+
+    /// The publish time, or the first run's, in microseconds.
+    fn first_delivery(&self) -> Option<u64> {
+        let published = self.transport.published_at.and_then(micros);
+        let born = self.lease.as_ref().map(|lease| lease.born.0);
+        published.into_iter().chain(born).min()
+    }
+
+    /// Returns whether anything tells how long it has been delivered: a time, or the number of its attempt.
+    fn has_age(&self) -> bool {
+        self.first_delivery().is_some() || self.transport.attempt().is_some()
+    }
+}
+
+fn micros(time: Timestamp) -> Option<u64> {
+    u64::try_from(time.as_microsecond()).ok()
 }
 
 // === impl Moment ===

@@ -157,6 +157,44 @@ async fn old_other_work_under_an_unfinished_key_is_refused_and_kept() {
 }
 
 #[tokio::test]
+async fn without_a_time_the_number_of_its_attempt_tells_the_age_of_a_refused_delivery() {
+    let bed = TASK
+        .bed(|route| {
+            delivers_for(Some(2 * HOUR))(route);
+            keyed_by(route, "/order_id");
+        })
+        .await;
+    let order = |cents: u32, attempt: u32| {
+        let payload = json!({"order_id": "A-1", "cents": cents}).to_string();
+        let retries = (attempt - 1).to_string();
+        let ask = (TASK.form)(&format!("task-{cents}"), &payload);
+        let ask = ask.header("Content-Type", "application/json");
+        ask.without("X-CloudTasks-TaskRetryCount")
+            .header("X-CloudTasks-TaskRetryCount", &retries)
+    };
+    let held = bed.hold(order(1, 1)).await;
+    for (attempt, reasons) in [(14, &[][..]), (15, &[Reason::Mismatched])] {
+        refused(&bed, order(2, attempt), 409, "unsettled").await;
+        assert_eq!(bed.reasons().await, reasons, "attempt {attempt}");
+    }
+    bed.go(held).await.is(200);
+}
+
+#[tokio::test]
+async fn a_rejected_event_without_a_time_is_kept() {
+    const EVENT: Declared = Declared::new(Source::CloudEvents, "cloudevents", None, super::event);
+    let bed = EVENT
+        .bed(|route| {
+            delivers_for(Some(2 * HOUR))(route);
+            keyed_by(route, "/order_id");
+            route.on_invalid = OnInvalid::Reject;
+        })
+        .await;
+    bed.ask((EVENT.form)("e", "{}")).await.is(400);
+    assert_eq!(bed.reasons().await, [Reason::Invalid]);
+}
+
+#[tokio::test]
 async fn an_api_client_and_a_route_without_records_keep_none() {
     let old = |route: &mut Route| {
         terms_of(route, |terms| {
