@@ -190,7 +190,7 @@ pub(crate) fn changed_by_copy(source: Source, terms: &Terms) -> Option<&Part> {
                 || name == "subscription"
                 || name.starts_with("header:x-goog-pubsub-")
         }
-        Part::Pointer(_) | Part::Body => false,
+        Part::Pointer(_) | Part::Form(_) | Part::Body => false,
     };
     let mut parts = terms.key.parts().iter();
     parts.find(changes).filter(|_| source == Source::PubSub)
