@@ -31,31 +31,44 @@ pub(crate) struct TidyArgs {
     /// Lower the limits to today's counts. Never raises one.
     #[arg(long)]
     lower: bool,
+    /// List every place that is counted in this area of the repository, as `crates/semel` or `docs`.
+    #[arg(long, value_name = "AREA")]
+    list: Option<String>,
 }
 
-/// Findings in this order: the file changed last stands at the end, next to the prompt.
+/// The counts, and the findings: those of the file changed last stand at the end, next to the prompt.
 #[derive(Debug, Default)]
 struct Report {
+    counts: Counts,
     table: String,
     findings: Vec<String>,
 }
 
 pub(crate) fn tidy(args: &TidyArgs) -> anyhow::Result<()> {
-    check_and_print(args.lower)
+    let report = examine(run::root(), args.lower)?;
+    if let Some(area) = &args.list {
+        for place in report.counts.places(area) {
+            println!("{place}");
+        }
+    }
+    report.judge()
 }
 
 /// The step of the test command.
 pub(crate) fn check() -> anyhow::Result<()> {
-    check_and_print(false)
+    examine(run::root(), false)?.judge()
 }
 
-fn check_and_print(lower: bool) -> anyhow::Result<()> {
-    let report = examine(run::root(), lower)?;
-    print!("{}", report.table);
-    if report.findings.is_empty() {
-        return Ok(());
+// === impl Report ===
+
+impl Report {
+    fn judge(&self) -> anyhow::Result<()> {
+        print!("{}", self.table);
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        bail!("tidy found:\n{}", self.findings.join("\n"));
     }
-    bail!("tidy found:\n{}", report.findings.join("\n"));
 }
 
 /// Counts the tree below `root` and compares it with `root`'s own limits.
@@ -73,5 +86,6 @@ fn examine(root: &Path, lower: bool) -> anyhow::Result<Report> {
     Ok(Report {
         table: table::print(&counts, &limits),
         findings,
+        counts,
     })
 }

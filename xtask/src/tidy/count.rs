@@ -40,7 +40,7 @@ pub(super) struct Count {
     pub(super) places: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Counts {
     /// By area; the whole is [`WHOLE`].
     pub(super) areas: BTreeMap<String, BTreeMap<Measure, Count>>,
@@ -112,6 +112,12 @@ impl Counts {
         whole.insert(Measure::Settings, settings(sources));
         areas.insert(WHOLE.into(), whole);
         Self { areas }
+    }
+
+    /// Returns the places behind every count of an area.
+    pub(super) fn places(&self, area: &str) -> impl Iterator<Item = &String> {
+        let counts = self.areas.get(area).into_iter().flat_map(BTreeMap::values);
+        counts.flat_map(|count| &count.places)
     }
 }
 

@@ -111,6 +111,15 @@ fn a_phrase_is_named_with_its_place_and_a_suggestion() {
 }
 
 #[test]
+fn the_places_of_an_area_are_listed() {
+    let shop = Repository::new();
+    shop.write("docs/a.md", "# A\n\nBy and by.\n");
+    let counts = examine(shop.0.path(), false).expect("readable").counts;
+    let places: Vec<_> = counts.places("docs").collect();
+    assert_eq!(places, ["docs/a.md:3: \"by and by\": soon"]);
+}
+
+#[test]
 fn a_phrase_counts_in_names_and_documents() {
     let shop = Repository::new();
     shop.write("README.md", "# Shop\n\nCoins **By and by**.\n");
