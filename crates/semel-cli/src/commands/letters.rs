@@ -8,10 +8,11 @@ use semel::store::Cursor;
 use semel_gate::operate::Operator;
 use serde_json::Value;
 
-const LISTED: [Column; 8] = [
+const LISTED: [Column; 9] = [
     ("ID", "id"),
     ("REASON", "reason"),
     ("RECORD", "record"),
+    ("STATUS", "status"),
     ("NEEDS OPERATOR", "for_operator"),
     ("ROUTE", "route"),
     ("CREATED AT", "created_at"),
@@ -19,13 +20,14 @@ const LISTED: [Column; 8] = [
     ("KEY", "key"),
 ];
 
-const SHOWN: [Column; 14] = [
+const SHOWN: [Column; 15] = [
     ("id", "/id"),
     ("reason", "/reason"),
     ("record", "/record"),
     ("needs operator", "/for_operator"),
     ("redriven", "/redriven"),
     ("why", "/why"),
+    ("latest run", "/latest_run"),
     ("key", "/key"),
     ("created at", "/created_at"),
     ("route", "/route"),

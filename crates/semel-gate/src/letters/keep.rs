@@ -98,10 +98,9 @@ async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Momen
         Ok(_) => (Reason::Unfinished, moment.why().to_owned()),
         Err(error) => (Reason::Invalid, error.to_string()),
     };
-    // An operator may have discarded a letter that is known here: the last attempt asks the store, and so does one that ran
-    // and may be the last.
-    let may_be_last = flow.lease.is_some() && flow.attempt() == Attempt::MayBeLast;
-    if !may_be_last && !flow.is_last_attempt() {
+    // An operator may have discarded a letter that is known here, so the last attempt asks the store. So does one that ran:
+    // the letter gets the fence of its run, and is never taken for work that did not run.
+    if flow.lease.is_none() && !flow.is_last_attempt() {
         recall(flow, Reason::Unfinished);
     }
     let put = if flow.letter.is_some() {
@@ -121,7 +120,9 @@ async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Momen
     if moment == Moment::Ended {
         retain(flow).await;
     }
-    if flow.is_last_attempt() && moment != Moment::StillRunning {
+    // A run that goes on may yet succeed; the keeper alerts if it does not.
+    let runs = moment == Moment::StillRunning || matches!(unfinished, Disposition::Busy { .. });
+    if flow.is_last_attempt() && !runs {
         alarm(flow).await;
     }
     match flow.route.settings.on_exhausted {
@@ -352,7 +353,8 @@ fn refused(flow: &Flow, reason: Reason) {
             reason = reason.word(),
             letters_max = limits.count_max,
             letters_bytes_max = limits.bytes_max,
-            "the route's letters are full: its senders keep what they deliver and receive 409; redrive or discard \
+            "the route's letters are full: work is not kept, and is lost if its sender does not deliver it again \
+             (semel_work_unkept_total); redrive or discard \
              letters (`semel letters list`), or raise `letters_max` and `letters_bytes_max`"
         );
     }

@@ -38,7 +38,7 @@ impl LatestRun {
     pub(crate) fn says(self) -> String {
         let number = self.number;
         let ended = match (self.state, number, self.status) {
-            (State::Running, _, _) => return format!("run {number} has begun and has not ended"),
+            (State::Running, _, _) => return format!("run {number} has begun and recorded no end"),
             (_, 0, _) => "no run has begun".into(),
             (State::Failed, _, Some(status)) => {
                 format!("run {number} failed for good with status {status}")
@@ -77,7 +77,7 @@ mod tests {
         for (run, sentence) in [
             (
                 run(State::Running, 2, None, false),
-                "run 2 has begun and has not ended",
+                "run 2 has begun and recorded no end",
             ),
             (run(State::Waiting, 0, None, false), "no run has begun"),
             (

@@ -122,6 +122,41 @@ async fn an_operator_is_alerted_once_per_letter() {
 }
 
 #[tokio::test]
+async fn a_run_after_a_refusal_puts_its_fence_into_the_letter() {
+    for sender in COUNTED {
+        let bed = sender.bed(one_slot).await;
+        let held = bed.hold(sender.sends("other", 1)).await;
+        bed.ask(sender.sends("n", 6)).await.is_pause(429, "full");
+        assert_eq!(bed.letters().await[0].fence.0, 0, "{sender:?}");
+        bed.go(held).await.is(200);
+        bed.handler.says(500);
+        bed.ask(sender.sends("n", 7)).await.is(500);
+        let letter = bed.letters().await[0].clone();
+        assert!(letter.fence.0 > 0, "{letter:?}");
+        // Whatever becomes of its record, it is known to have run.
+        bed.forget(letter.key.unwrap()).await;
+        let said = bed.redrive(letter.id).await;
+        said.refused(409, "whether this work took effect is unknown");
+        assert_eq!(bed.runs(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_last_attempt_that_meets_its_own_run_raises_no_alarm() {
+    for sender in COUNTED {
+        let bed = sender
+            .bed(|route| terms_of(route, |terms| terms.wait = Duration::ZERO))
+            .await;
+        let held = bed.hold(sender.sends("n", 1)).await;
+        bed.ask(sender.last("n")).await.is(200);
+        assert_eq!(bed.letters().await.len(), 1, "{sender:?}");
+        alarms(&bed, 0).await;
+        bed.go(held).await.is(200);
+        until("no letter", async || bed.letters().await.is_empty()).await;
+    }
+}
+
+#[tokio::test]
 async fn a_last_attempt_whose_letter_was_discarded_elsewhere_is_kept_anew() {
     for sender in COUNTED {
         let here = sender.bed(one_slot).await;
