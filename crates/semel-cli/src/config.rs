@@ -9,6 +9,7 @@ mod route_values;
 mod urls;
 mod section;
 mod terms;
+mod volatile;
 mod sources;
 mod secrets;
 mod verify_values;
@@ -30,10 +31,12 @@ pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment, check_
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_new_text, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;
+pub(crate) use sources::{SenderLimit, body_bytes_max_of, letters_bytes_min};
 pub(crate) use terms::{
     changed_by_copy, default_horizon, is_named_by_task, longest_horizon, needs_memory,
 };
 pub(crate) use values::{read_duration, written};
+pub(crate) use volatile::of_work as volatile_part;
 
 use crate::landing_url::LandingUrl;
 use crate::promise::Declared;

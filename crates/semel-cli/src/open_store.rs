@@ -135,6 +135,11 @@ pub(crate) fn judge(url: &StoreUrl, options: StoreOptions) -> Result<(), semel::
     }
 }
 
+/// Returns whether this Firestore is an emulator, which keeps everything in memory.
+pub(crate) fn is_emulator(url: &str) -> bool {
+    firestore(url).is_ok_and(|settings| settings.emulator_host.is_some())
+}
+
 /// The URL, and what Google's own clients read from the environment.
 #[allow(
     clippy::disallowed_methods,

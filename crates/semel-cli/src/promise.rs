@@ -5,6 +5,7 @@ mod store;
 mod disk;
 mod table;
 mod span;
+mod delivery;
 mod line;
 #[cfg(test)]
 mod tests;

@@ -178,6 +178,9 @@ fn route(section: &mut Section<'_>, common: &Common, landing: Option<&RouteLandi
     }
 }
 
+/// The range of `max_delivery_attempts` in a dead-letter policy of Pub/Sub.
+const PUBSUB_ATTEMPTS: RangeInclusive<u32> = 5..=100;
+
 /// The shortest key of digests that hides something.
 const LABEL_KEY_BYTES_MIN: usize = 16;
 
@@ -330,6 +333,12 @@ fn own_terms(
         "sender_attempts",
         says,
     );
+    let says = "`sender_attempts`: a dead-letter policy of Pub/Sub has 5 to 100 max_delivery_attempts: write the subscription's, or \
+                \"unlimited\" if it has none";
+    let is_pubsub = matches!(senders, Senders::Named(sources) if sources.contains(&Source::PubSub));
+    let beyond = own.sender_attempts.flatten();
+    let beyond = beyond.is_some_and(|most| !PUBSUB_ATTEMPTS.contains(&most));
+    section.refuse_if(is_pubsub && beyond, "sender_attempts", says);
     for (field, source, is_about) in [
         ("max_backoff", Source::CloudTasks, "a Cloud Tasks queue"),
         (

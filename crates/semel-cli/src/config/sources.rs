@@ -98,6 +98,16 @@ pub(crate) fn body_bytes_max_of(source: Source) -> Option<SenderLimit<usize>> {
     })
 }
 
+/// The largest head of a request, with what a letter adds to it.
+const LETTER_HEAD_BYTES: u64 = 128 * 1024;
+
+/// The quota of letters that holds one of the largest body. Letters that a sender can cause at will have half of it.
+pub(crate) const fn letters_bytes_min(route: &Route) -> u64 {
+    (route.body_bytes_max as u64)
+        .saturating_add(LETTER_HEAD_BYTES)
+        .saturating_mul(2)
+}
+
 /// The table in Markdown, with the settings that make a difference.
 #[cfg(test)]
 pub(crate) fn markdown() -> String {

@@ -48,7 +48,7 @@ pub(crate) struct SourceDefaults {
 pub(crate) enum Bound {
     /// The platform stops this process between two requests.
     Frozen,
-    /// What the sender's dead-letter topic gets has another key.
+    /// The copy in the sender's dead-letter topic has another key.
     Renamed,
     /// The sender gives up after so many attempts.
     Attempts(u32),
@@ -85,6 +85,18 @@ const PUBSUB_RETENTION_MAX: Duration = days(31);
 const PUBSUB_RETENTION: Duration = days(7);
 
 const DAY: Duration = days(1);
+
+/// Parts of a key that a message and its copy in a dead-letter topic never share.
+const CHANGED_BY_COPY: [&str; 8] = [
+    "message-id",
+    "subscription",
+    "ce:id",
+    "ce:source",
+    "ce:time",
+    "header:ce-id",
+    "header:ce-source",
+    "header:ce-time",
+];
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -176,35 +188,47 @@ pub(crate) fn bound(source: Source, terms: &Terms, freezes: bool) -> Option<Boun
         .map(Bound::Attempts)
 }
 
-/// Returns whether a message that is given up arrives once more under another key, through Pub/Sub's dead-letter topic.
+/// Returns whether a message that is given up arrives once more under another key, through a dead-letter topic.
 pub(crate) fn is_renamed(source: Source, terms: &Terms) -> bool {
     terms.sender_attempts.most.is_some() && changed_by_copy(source, terms).is_some()
 }
 
 /// Returns a part of the key that differs between a message and its copy in a dead-letter topic: the copy has its own id, and
-/// comes through another subscription. A push without its envelope has both in headers.
+/// comes through another subscription, or as another event. A push without its envelope has these in headers.
 pub(crate) fn changed_by_copy(source: Source, terms: &Terms) -> Option<&Part> {
+    let is_copied = match source {
+        Source::PubSub | Source::CloudEvents => true,
+        Source::Api | Source::CloudTasks | Source::Webhook(_) => false,
+    };
     let changes = |part: &&Part| match part {
         Part::Named(name) => {
-            name == "message-id"
-                || name == "subscription"
-                || name.starts_with("header:x-goog-pubsub-")
+            CHANGED_BY_COPY.contains(&name.as_str()) || name.starts_with("header:x-goog-pubsub-")
         }
         Part::Pointer(_) | Part::Form(_) | Part::Body => false,
     };
     let mut parts = terms.key.parts().iter();
-    parts.find(changes).filter(|_| source == Source::PubSub)
+    parts.find(changes).filter(|_| is_copied)
 }
 
-/// Returns whether work is named by its task alone. Callers that choose the names of their tasks may use one again for other work.
+/// Returns whether a task names its work, and nothing of its payload does. Callers that choose the names of their tasks may use
+/// one again for other work, and no header of the transport tells the two apart.
 pub(crate) fn is_named_by_task(source: Source, terms: &Terms) -> bool {
-    let is = |part: &Part, name: &str| matches!(part, Part::Named(named) if named == name);
     let parts = terms.key.parts();
-    source == Source::CloudTasks
-        && parts.iter().any(|part| is(part, "task-name"))
-        && parts
-            .iter()
-            .all(|part| is(part, "task-name") || is(part, "queue"))
+    let of_task = |part: &Part| match part {
+        Part::Named(name) => {
+            let name = name.replace('_', "-");
+            let header = name.strip_prefix("header:").unwrap_or_default();
+            matches!(&*name, "task-name" | "queue")
+                || header.starts_with("x-cloudtasks-")
+                || header.starts_with("x-appengine-")
+        }
+        Part::Pointer(_) | Part::Form(_) | Part::Body => false,
+    };
+    let of_payload = |part: &Part| match part {
+        Part::Pointer(_) | Part::Form(_) | Part::Body => true,
+        Part::Named(_) => false,
+    };
+    source == Source::CloudTasks && parts.iter().any(of_task) && !parts.iter().any(of_payload)
 }
 
 /// Returns whether a promise fails once an outcome is forgotten that the sender delivers again. Work that runs once more
@@ -230,9 +254,17 @@ fn horizon(source: Source, attempts: SenderAttempts, never_seeks: bool) -> Optio
             // A subscription to the dead-letter topic delivers for as long again.
             Some(attempts.most.map_or(one, |_| one * 2))
         }
-        Source::CloudEvents => Some(DAY),
+        // The same, for the trigger of a dead-letter topic.
+        Source::CloudEvents => Some(attempts.most.map_or(DAY, |_| DAY * 2)),
+        Source::Webhook(webhook) if exceeds_schedule(webhook, attempts) => None,
         Source::Webhook(webhook) => Some(schedule(webhook)),
     }
+}
+
+/// Returns whether a webhook is declared to be delivered more often than its sender documents. Then no document says for how long.
+fn exceeds_schedule(webhook: Webhook, attempts: SenderAttempts) -> bool {
+    let documented = webhook_attempts(webhook);
+    documented.is_some_and(|documented| attempts.most.is_none_or(|most| most > documented))
 }
 
 /// The documented time from the first delivery of a webhook to the last one that its sender makes by itself.
@@ -254,6 +286,11 @@ pub(crate) fn default_horizon(source: Source) -> Option<Duration> {
 /// The horizon of this sender if nothing is declared that makes it shorter.
 pub(crate) fn longest_horizon(source: Source, terms: &Terms) -> Option<Duration> {
     horizon(source, terms.sender_attempts, false)
+}
+
+/// The horizon of a subscription that is never sought back.
+pub(crate) fn never_sought_horizon(terms: &Terms) -> Duration {
+    horizon(Source::PubSub, terms.sender_attempts, true).unwrap_or(PUBSUB_RETENTION)
 }
 
 /// The shortest time for which the sender keeps delivering. A declared horizon is an upper bound: it makes this time shorter,

@@ -10,8 +10,10 @@ pub(crate) enum Disk {
     Local,
     /// Memory: gone with the machine.
     Memory,
-    /// What this cannot be told of: a container's layer, a network, a platform that replaces machines.
+    /// What this cannot be told of: a container's layer, a network.
     Unknown,
+    /// A machine that its platform may replace.
+    Replaced,
 }
 
 const MEMORY: [FsWord; 2] = [

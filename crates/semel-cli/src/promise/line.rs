@@ -136,12 +136,13 @@ fn is_only_landed(route: &Route) -> bool {
 
 /// What would make it exactly once, unless it says so already.
 fn remedy(route: &Route) -> String {
+    let fences = route.probe.as_ref().is_some_and(|probe| probe.fences);
     match (route.completes, route.downstream) {
         _ if !route.keeps_records() => "; exactly once is never promised without a record".into(),
-        (Completes::Run, None) => {
+        (Completes::Run, None) if !fences => {
             format!("; for exactly once, {}", leads_to(Promise::ExactlyOnce))
         }
-        (Completes::Handler, _) | (Completes::Run, Some(_)) => String::new(),
+        (Completes::Handler, _) | (Completes::Run, Some(_) | None) => String::new(),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::StoreFacts;
 use super::table::Holds;
-use crate::config::{changed_by_copy, is_named_by_task, longest_horizon, written};
-use semel_gate::settings::{Downstream, OnExhausted, Redelivery, Route, Source, Webhook};
+use crate::config::{changed_by_copy, is_named_by_task, longest_horizon, volatile_part, written};
+use semel_gate::settings::{Downstream, OnExhausted, Redelivery, Route, Source, Terms, Webhook};
 use std::time::Duration;
 
 /// The memory that *exactly once* and *at most once* need, for each source of a route.
@@ -12,7 +12,7 @@ pub(super) fn remembered(route: &Route, facts: &StoreFacts) -> Vec<Holds> {
     let sources = route.sources.iter().copied();
     let each = sources.map(|source| {
         let mut holds = outcomes(route, source, facts);
-        holds.extend([names(route, source), copies(route, source)]);
+        holds.extend([repeats(route, source), copies(route, source)]);
         holds
     });
     each.flatten().collect()
@@ -37,13 +37,31 @@ fn outcomes(route: &Route, source: Source, facts: &StoreFacts) -> Vec<Holds> {
         }
         None => vec![Holds::Assumed {
             change: format!(
-                "how long a sender of {source} may repeat a request is not known: set horizon, not longer than retention \
-                 {retention}"
+                "how long a sender of {source} may repeat a request is not known{}: set horizon, not longer than retention \
+                 {retention}",
+                beyond(source, terms)
             ),
             assumed: format!(
                 "no request of {source} is repeated later than retention {retention} (no horizon is declared)"
             ),
         }],
+    }
+}
+
+/// The reason why the schedule of a webhook does not say it.
+fn beyond(source: Source, terms: &Terms) -> String {
+    match (source, terms.sender_attempts.most) {
+        (Source::Webhook(_), Some(most)) => {
+            format!(" (sender_attempts {most} is more than its documented schedule has)")
+        }
+        (
+            Source::Api
+            | Source::CloudTasks
+            | Source::PubSub
+            | Source::CloudEvents
+            | Source::Webhook(_),
+            _,
+        ) => String::new(),
     }
 }
 
@@ -84,21 +102,33 @@ fn ends(route: &Route, source: Source, horizon: Duration, facts: &StoreFacts) ->
     }
 }
 
-/// Other work under a task's old name would be answered as a duplicate, and would not run.
-fn names(route: &Route, source: Source) -> Holds {
-    if !is_named_by_task(source, route.terms(source)) {
-        return Holds::Yes;
+/// A repeat under another key is other work, and runs again.
+fn repeats(route: &Route, source: Source) -> Holds {
+    volatile_part(route, source).map_or(Holds::Yes, |(part, why)| {
+        Holds::no(format!(
+            "{part}: {why}, so a repeat of {source} may be other work, and would run again: name what a repeat shares (key = \
+             \"/order_id\", caller = \"jwt:sub\")"
+        ))
+    })
+}
+
+/// The condition that no new work has the key of a known task: it would be answered as a duplicate, and would not run.
+pub(super) fn names(route: &Route) -> Vec<Holds> {
+    let is_named = |source: &Source| is_named_by_task(*source, route.terms(*source));
+    if !route.sources.iter().any(is_named) {
+        return Vec::new();
     }
     let assumed = "no caller uses the name of a task again".into();
     if route.task_names_unique {
-        return Holds::Declared(assumed);
+        return vec![Holds::Declared(assumed)];
     }
-    Holds::Assumed {
-        change: "the key is the name of the task, and callers that choose names may use one again for other work: write \
-                 task_names = \"never reused\" if they never do, or key it by what it is about (key = \"/order_id\")"
+    vec![Holds::Assumed {
+        change: "the key is the name of the task, and callers that choose names may use one again for other work, which would \
+                 not run: write task_names = \"never reused\" if they never do, or key it by what it is about (key = \
+                 \"/order_id\")"
             .into(),
         assumed,
-    }
+    }]
 }
 
 /// The copy of a message in a dead-letter topic may be delivered to this route, too, where the span counts it.
@@ -119,9 +149,11 @@ fn copies(route: &Route, source: Source) -> Holds {
                  sender_attempts, the subscription's max_delivery_attempts",
             )
         }
-        _ if source == Source::PubSub && !attempts.declared => Holds::Supposed(format!(
-            "the subscription of {source} has no dead-letter topic"
-        )),
+        _ if matches!(source, Source::PubSub | Source::CloudEvents) && !attempts.declared => {
+            Holds::Supposed(format!(
+                "the subscription of {source} has no dead-letter topic"
+            ))
+        }
         (Some(_) | None, _) => Holds::Yes,
     }
 }
@@ -153,8 +185,14 @@ fn delivers(route: &Route, source: Source) -> Option<Holds> {
         (Source::CloudTasks, Redelivery::Unlimited) => {
             delivers_for(" (a task lives for 31d, and is scheduled 30d ahead at most)")
         }
-        (Source::PubSub, _) => delivers_for(" (the default retention of a subscription is 7d)"),
-        (Source::CloudEvents, _) => delivers_for(" (Eventarc delivers for 24h)"),
+        // Each delivery says which attempt it is, and the last one becomes a letter.
+        (Source::PubSub, Redelivery::Counted(_)) => None,
+        (Source::PubSub, Redelivery::Unlimited) => {
+            delivers_for(" (the default retention of a subscription is 7d)")
+        }
+        (Source::CloudEvents, Redelivery::Counted(_) | Redelivery::Unlimited) => {
+            delivers_for(" (Eventarc delivers for 24h)")
+        }
     }
 }
 

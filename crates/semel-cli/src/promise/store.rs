@@ -36,7 +36,10 @@ pub(crate) enum Store {
         server: Option<semel_redis::DurabilitySettings>,
     },
     /// Its commits are on disk in several places before they are answered, by Google's word.
-    Firestore,
+    Firestore {
+        /// Whether it is an emulator, which keeps everything in memory.
+        is_emulator: bool,
+    },
 }
 
 /// What an operator says of a store because nobody can read it there.
@@ -71,7 +74,9 @@ impl StoreFacts {
             StoreUrl::Embedded(path) => directory(path, config),
             StoreUrl::Postgres(url) => postgres(url, config.options),
             StoreUrl::Redis(_) => Store::Redis { server: None },
-            StoreUrl::Firestore(_) => Store::Firestore,
+            StoreUrl::Firestore(url) => Store::Firestore {
+                is_emulator: open_store::is_emulator(url),
+            },
         };
         let landings = config.landings.iter();
         let landings = landings.map(|(route, url)| {
@@ -112,7 +117,7 @@ impl StoreFacts {
                 Store::Directory(_)
                 | Store::Postgres { .. }
                 | Store::Redis { .. }
-                | Store::Firestore,
+                | Store::Firestore { .. },
                 _,
             ) => {}
         }
@@ -138,7 +143,9 @@ impl StoreFacts {
                 self.postgres(*hosts, server.as_ref(), setting)
             }
             Store::Redis { server } => self.redis(server.as_ref()),
-            Store::Firestore => vec![Holds::Yes],
+            Store::Firestore { is_emulator } => vec![Holds::unless(*is_emulator, || {
+                "FIRESTORE_EMULATOR_HOST is set, and the emulator keeps everything in memory: unset it".into()
+            })],
         }
     }
 
@@ -157,7 +164,7 @@ impl StoreFacts {
             Store::Directory(_)
             | Store::Postgres { .. }
             | Store::Redis { .. }
-            | Store::Firestore => {}
+            | Store::Firestore { .. } => {}
         }
         holds
     }
@@ -166,7 +173,7 @@ impl StoreFacts {
     pub(super) fn commits_together(&self) -> Vec<Holds> {
         let server = match &self.store {
             Store::Postgres { server, .. } => server,
-            Store::Firestore => return self.loses_nothing(false),
+            Store::Firestore { .. } => return self.loses_nothing(false),
             Store::Directory(_) | Store::Redis { .. } => {
                 return vec![Holds::no(
                     "completes = \"handler\" needs a postgres:// or firestore:// store in the handler's own database",
@@ -190,8 +197,13 @@ impl StoreFacts {
             Disk::Memory => Holds::no(format!(
                 "{setting} is a directory in memory (tmpfs), which a restart of the machine empties: put it on a disk"
             )),
-            Disk::Unknown if self.declared.durable_disk => Holds::Declared(format!(
-                "the directory of `{setting}` outlives this machine or container"
+            Disk::Unknown | Disk::Replaced if self.declared.durable_disk => Holds::Declared(
+                format!("the directory of `{setting}` outlives this machine or container"),
+            ),
+            // No disk of such a machine is known to stay.
+            Disk::Replaced => Holds::no(format!(
+                "the platform replaces machines, and whether the directory of `{setting}` outlives them cannot be read: declare \
+                 durable_disk = true where it is a volume that does, or use postgres:// or firestore://"
             )),
             Disk::Unknown => Holds::no(format!(
                 "whether the directory of `{setting}` outlives this machine or container cannot be read: put it on a local \
@@ -312,8 +324,8 @@ impl StoreFacts {
 fn directory(path: &Path, config: &Config) -> Store {
     Store::Directory(match Disk::under(path) {
         // Platforms replace the machine under a directory: what it is on does not say whether it stays.
-        Disk::Local if config.platform.is_some() => Disk::Unknown,
-        disk @ (Disk::Local | Disk::Memory | Disk::Unknown) => disk,
+        Disk::Local | Disk::Unknown if config.platform.is_some() => Disk::Replaced,
+        disk @ (Disk::Local | Disk::Memory | Disk::Unknown | Disk::Replaced) => disk,
     })
 }
 
@@ -335,7 +347,7 @@ impl Store {
     /// Standbys or replicas, where it is declared that none takes over.
     pub(crate) fn followers(&self) -> i64 {
         match self {
-            Self::Directory(_) | Self::Firestore => 0,
+            Self::Directory(_) | Self::Firestore { .. } => 0,
             Self::Postgres { server, .. } => server.as_ref().map_or(0, |server| server.standbys),
             Self::Redis { server } => server
                 .as_ref()

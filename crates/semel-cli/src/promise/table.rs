@@ -1,11 +1,12 @@
 //! The table: which settings, on which store, prove which promise. A configuration without a row has no promise.
 
 use super::StoreFacts;
-use super::span::{delivered, remembered, windows};
+use super::delivery::{always, kept, undone};
+use super::span::{delivered, names, remembered, windows};
 use crate::config::needs_memory;
 use semel::protocol::InDoubt;
 use semel::work::Completes;
-use semel_gate::settings::{DownstreamKeys, FingerprintRule, KeyMissing, Promise, Route, Source};
+use semel_gate::settings::{DownstreamKeys, Promise, Route, Source};
 
 /// What is shown of a route's effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,11 +196,16 @@ fn rows(route: &Route, store: &StoreFacts) -> Vec<Row> {
     for row in &mut rows {
         row.conditions.extend(always(route));
         row.conditions.extend(store.keeps_rows(&route.name));
+        row.conditions.extend(names(route));
         if needs_memory(row.promise) {
             row.conditions.extend(remembered(route, store));
         }
+        if needs_memory(row.promise) && row.covers == Covers::Everything {
+            row.conditions.extend(undone(route));
+        }
         if row.promise != Promise::AtMostOnce {
             row.conditions.extend(delivered(route));
+            row.conditions.extend(kept(route));
         }
     }
     rows
@@ -212,18 +218,6 @@ fn letters_kept(route: &Route, store: &StoreFacts) -> Vec<Holds> {
     } else {
         Vec::new()
     }
-}
-
-/// What every row needs.
-fn always(route: &Route) -> [Holds; 2] {
-    [
-        Holds::unless(route.fingerprint == FingerprintRule::Off, || {
-            "fingerprint = \"off\" takes other work under a known key for a repeat: set it to \"full\"".into()
-        }),
-        Holds::unless(route.key_missing == KeyMissing::Pass, || {
-            "key_missing = \"pass\" lets requests through unprotected: set it to \"refuse\"".into()
-        }),
-    ]
 }
 
 /// What a route would have to say for a promise that none of its rows leads to.
@@ -270,6 +264,7 @@ impl Row {
         };
         let mut conditions: Vec<_> = route.sources.iter().map(keeps).collect();
         conditions.extend(store.keeps_rows(&route.name));
+        conditions.extend(kept(route));
         Self {
             promise: Promise::AtLeastOnce,
             covers: Covers::Everything,

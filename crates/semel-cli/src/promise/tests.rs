@@ -5,6 +5,7 @@ mod every;
 mod grounds;
 mod landings;
 mod spans;
+mod repeats;
 
 use super::store::Store;
 use super::table::Covers::{self, Downstream, Everything, Transaction};
@@ -125,7 +126,7 @@ fn relaxed(mut facts: StoreFacts) -> StoreFacts {
 
 fn unread(mut facts: StoreFacts) -> StoreFacts {
     match &mut facts.store {
-        Store::Directory(_) | Store::Firestore => {}
+        Store::Directory(_) | Store::Firestore { .. } => {}
         Store::Postgres { server, .. } => *server = None,
         Store::Redis { server } => *server = None,
     }
@@ -429,10 +430,6 @@ fn no_promise_outlives_what_every_row_needs() {
             (
                 vec![PUBSUB, all, "fingerprint = \"off\""],
                 "set it to \"full\"",
-            ),
-            (
-                vec!["source = \"stripe\"\nsecrets = [\"env:PATH\"]", all],
-                "fingerprint = \"off\"",
             ),
             (
                 vec![API, all, "key_missing = \"pass\""],

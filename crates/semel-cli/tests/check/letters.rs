@@ -52,7 +52,12 @@ fn parking_says_what_an_answer_means() {
 #[test]
 fn a_body_that_could_never_be_kept_is_told() {
     let said = good("letters_bytes_max = \"20MiB\"");
-    said.has("warning  route orders: body_bytes_max 16777216 > half of letters_bytes_max");
+    said.has("warning  route orders: body_bytes_max 16777216 and its headers > half of letters_bytes_max");
+    said.lacks("; proved: ");
+    good("letters_bytes_max = 33816576").lacks("and its headers");
+    let demand = "letters_bytes_max = \"20MiB\"\nsource = \"pubsub\"\npromise = \"at-least-once\"";
+    let durable = format!("durable_disk = true\n{}", in_route(demand));
+    check(&durable).ends(64, "raise letters_bytes_max to 33816576");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_default_that_would_not_hold_is_shorter_and_says_why() {
         (
             "source = \"pubsub\"\nsender_attempts = 5",
             "proved   route orders, pubsub: timeout 9s + 1s ≤ deadline 10s",
-            "has another key in its dead-letter topic (message-id, subscription)",
+            "has another subscription in its dead-letter topic",
         ),
         (
             "source = \"pubsub\"\nkey = \"/id\"\nsender_attempts = 5",
@@ -69,6 +69,18 @@ fn what_is_written_must_hold() {
         (
             in_route("source = \"pubsub\"\ntimeout = \"60s\"\nsender_attempts = 10"),
             "the key has subscription",
+        ),
+        (
+            pubsub("sender_attempts = 4"),
+            "a dead-letter policy of Pub/Sub has 5 to 100",
+        ),
+        (
+            pubsub("sender_attempts = 101"),
+            "a dead-letter policy of Pub/Sub has 5 to 100",
+        ),
+        (
+            in_route("source = \"cloudevents\"\ntimeout = \"15m\"\nsender_attempts = 5"),
+            "the key has ce:source: when the subscription gives up in the middle of a run",
         ),
         (
             pubsub("sender_attempts = 0"),
@@ -122,7 +134,7 @@ fn each_kind_of_sender_says_when_its_work_becomes_a_letter() {
         ),
         (
             "source = \"cloudevents\"\nsender_attempts = 5".into(),
-            "uncounted: sender_attempts 5, span 24h, gap 20m; unfinished work becomes a letter: before the run",
+            "uncounted: sender_attempts 5, span 2d, gap 20m; unfinished work becomes a letter: before the run",
         ),
         (
             format!("source = \"stripe\"\n{secrets}"),

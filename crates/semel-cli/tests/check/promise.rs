@@ -50,7 +50,7 @@ fn a_demand_that_nothing_can_prove_is_refused_before_a_store_is_asked() {
         check(&format!("{POSTGRES}{}", in_route(settings))).ends(64, says);
     }
     let several = "failover = \"none\"\nstore = \"postgres://a,b/d\"";
-    let demand = "promise = \"at-least-once\"\n";
+    let demand = "task_names = \"never reused\"\npromise = \"at-least-once\"\n";
     check(&format!("{}{demand}", on_top(several))).ends(64, "store names several hosts");
     let open = format!("{POSTGRES}{}", in_route(demand));
     let said = check(&open).good();
@@ -81,9 +81,11 @@ fn a_memory_that_is_too_short_is_an_assumption_and_under_a_demand_an_error() {
     let said = parks(&format!("{demand}\nhorizon = \"7d\"")).good();
     said.has("retention 7d ≥ horizon 7d");
     said.has("proved: at-most-once, as declared that ");
-    said.has("that no delivery of cloud-tasks comes later than horizon 7d (it can deliver for 31d), that no caller uses");
+    said.has("that no caller uses the name of a task again, that no delivery of cloud-tasks comes later than horizon 7d (it can deliver for 31d)");
     // What was forgotten only repeats.
-    let least = in_route("source = \"cloud-tasks\"\npromise = \"at-least-once\"");
+    let least = in_route(
+        "source = \"cloud-tasks\"\ntask_names = \"never reused\"\npromise = \"at-least-once\"",
+    );
     let said = check(&format!("durable_disk = true\n{least}")).good();
     said.has("retention 24h < horizon 31d");
     said.has("assuming that cloud-tasks delivers a task 100 times (a queue's default), until the letters' quota is full");
@@ -95,6 +97,64 @@ fn names_of_tasks_must_be_declared_unique_where_they_are_the_key() {
     let durable = on_top("durable_disk = true");
     check(&format!("{durable}{demand}\n")).ends(64, "task_names = \"never reused\"");
     check(&format!("{durable}{demand}\nkey = \"/id\"\n")).good();
+    let least = "source = \"cloud-tasks\"\npromise = \"at-least-once\"";
+    check(&format!("{durable}{least}\n")).ends(64, "task_names = \"never reused\"");
+    let said = check(&format!("{durable}source = \"cloud-tasks\"\n")).good();
+    said.has(
+        "assumed, not proved: at-least-once, as long as no caller uses the name of a task again",
+    );
+    said.lacks("; proved: ");
+}
+
+/// The advice that `semel check` gives for a dead-letter policy is enough.
+#[test]
+fn the_advice_for_a_dead_letter_policy_passes() {
+    let durable = on_top("durable_disk = true");
+    let lines = |rest: &str| {
+        check(&format!(
+            "{durable}source = \"pubsub\"\nkey = \"/id\"\nsender_attempts = 5\nin_doubt = \"park\"\npromise = \
+             \"at-most-once\"\n{rest}\n"
+        ))
+    };
+    lines("retention = \"7d\"").ends(
+        64,
+        "seek = \"never\" and retention to 14d if neither the subscription nor the dead-letter one is ever sought back",
+    );
+    lines("retention = \"14d\"\nseek = \"never\"").good();
+    lines("retention = \"14d\"\nhorizon = \"14d\"").good();
+    lines("retention = \"62d\"").good();
+}
+
+#[test]
+fn an_emulator_proves_nothing() {
+    let firestore = "store = \"firestore://shop-prod\"\n";
+    let handler = in_route("source = \"pubsub\"\ncompletes = \"handler\"\nretention = \"31d\"");
+    let file = format!("{firestore}{handler}");
+    check(&file).good().has("proved: exactly-once");
+    let emulator = &[("FIRESTORE_EMULATOR_HOST", "127.0.0.1:8080")];
+    let said = check_with(&file, "", emulator).good();
+    said.has("no promise: FIRESTORE_EMULATOR_HOST is set");
+    said.lacks("; proved: ");
+    let demand = format!("{file}promise = \"exactly-once\"\n");
+    check_with(&demand, "", emulator).ends(64, "FIRESTORE_EMULATOR_HOST is set");
+}
+
+#[test]
+fn more_attempts_than_a_schedule_has_need_a_horizon() {
+    let durable = on_top("durable_disk = true");
+    let lines = |rest: &str| {
+        let file = format!(
+            "{durable}source = \"standard-webhooks\"\nsecrets = [\"env:S\"]\nin_doubt = \"park\"\npromise = \
+             \"at-most-once\"\n{rest}\n"
+        );
+        check_with(&file, "", &[("S", "whsec_b3RoZXItb3RoZXI=")])
+    };
+    lines("sender_attempts = 10").good();
+    lines("sender_attempts = 30").ends(
+        64,
+        "is not known (sender_attempts 30 is more than its documented schedule has): set horizon",
+    );
+    lines("sender_attempts = 30\nhorizon = \"7d\"").good();
 }
 
 #[test]
@@ -129,9 +189,7 @@ fn a_promise_needs_room_for_the_largest_body_of_its_sender() {
     // Without a documented limit, a promise needs the default.
     for source in ["stripe", "shopify", "standard-webhooks"] {
         let lines = |rest: &str| {
-            let sent = format!(
-                "source = \"{source}\"\nsecrets = [\"env:S\"]\nfingerprint = \"full\"\n{rest}"
-            );
+            let sent = format!("source = \"{source}\"\nsecrets = [\"env:S\"]\n{rest}");
             format!("durable_disk = true\n{}", in_route(&sent))
         };
         let small = "body_bytes_max = 16777215";
@@ -165,7 +223,7 @@ fn where_rows_land_is_part_of_the_demand() {
         format!(
             "durable_disk = true\n{}",
             in_route(&format!(
-                "promise = \"at-least-once\"\nlands = \"answer\"\nland = \"{place}\""
+                "source = \"pubsub\"\npromise = \"at-least-once\"\nlands = \"answer\"\nland = \"{place}\""
             ))
         )
     };
@@ -180,13 +238,15 @@ fn where_rows_land_is_part_of_the_demand() {
 
 #[test]
 fn a_directory_is_judged_by_what_it_is_on() {
-    let demand = in_route("promise = \"at-least-once\"");
+    let demand = in_route("source = \"pubsub\"\npromise = \"at-least-once\"");
     let memory = format!("store = \"dir:/dev/shm/semel-none\"\ndurable_disk = true\n{demand}");
     check(&memory).ends(64, "in memory (tmpfs)");
     // A platform replaces machines, whatever the directory is on here.
     let platform = &[("K_SERVICE", "x")];
     let alone = format!("single_instance = true\n{demand}");
-    check_with(&alone, "", platform).ends(64, "declare durable_disk = true");
+    let output = check_with(&alone, "", platform);
+    output.ends(64, "declare durable_disk = true");
+    output.stdout.lacks("local disk");
     let durable = format!("durable_disk = true\n{alone}");
     let said = check_with(&durable, "", platform).good();
     said.has("proved   route orders: promise = \"at-least-once\": ");

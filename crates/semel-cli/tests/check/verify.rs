@@ -221,7 +221,10 @@ fn a_webhook_s_key_is_of_what_is_signed() {
         ("standard-webhooks", "header:webhook-timestamp"),
         ("standard-webhooks", "header:svix-signature"),
     ] {
-        with(sender, key).ends(64, "signs each delivery anew, so every repeat would run");
+        with(sender, key).ends(
+            64,
+            "each delivery is signed anew, so every repeat would run",
+        );
     }
     with("standard-webhooks", "header:svix-id")
         .good()

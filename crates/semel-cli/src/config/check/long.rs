@@ -59,9 +59,12 @@ fn shortened(config: &Config, source: Source, terms: &Terms, deadline: Duration)
                 .to_owned()
         }
         Bound::Renamed => {
-            "a message that Pub/Sub gives up has another key in its dead-letter topic (message-id, subscription), and would \
-             be other work; key it by what it is about (key = \"/order_id\")"
-                .to_owned()
+            let part = changed_by_copy(source, terms).map(ToString::to_string);
+            format!(
+                "a message that is given up has another {} in its dead-letter topic, and would be other work; key it by what \
+                 it is about (key = \"/order_id\")",
+                part.unwrap_or_default()
+            )
         }
         Bound::Attempts(most) => {
             let covered = written(deadline.saturating_mul(most));

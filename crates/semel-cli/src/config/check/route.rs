@@ -2,8 +2,8 @@
 
 use super::{Finding, Judgement, Verdict, fingerprint, named, verify};
 use crate::config::Platform;
-use crate::config::sources::{SenderLimit, body_bytes_max_of, deadline_max};
-use crate::config::terms::{changed_by_copy, needs_memory};
+use crate::config::sources::{SenderLimit, body_bytes_max_of, deadline_max, letters_bytes_min};
+use crate::config::terms::{changed_by_copy, is_renamed, needs_memory, never_sought_horizon};
 use crate::config::values::written;
 use semel::key::Part;
 use semel::store::RESULT_BYTES_MAX;
@@ -203,16 +203,23 @@ fn horizon(source: Source, route: &Route) -> Judgement {
     let says = format!(
         "retention {retention} < horizon {again}: the sender may deliver again what was forgotten, and it would run again; \
          lengthen retention, or set {}",
-        horizon_is(source)
+        horizon_is(source, terms)
     );
     Some((verdict, says))
 }
 
 /// The sender's own settings that make its horizon shorter.
-const fn horizon_is(source: Source) -> &'static str {
-    match source {
+fn horizon_is(source: Source, terms: &Terms) -> String {
+    let says = match source {
         Source::CloudTasks => {
             "horizon to the age at which your tasks are done or deleted, pauses of the queue included"
+        }
+        Source::PubSub if terms.sender_attempts.most.is_some() => {
+            let never = written(never_sought_horizon(terms));
+            return format!(
+                "seek = \"never\" and retention to {never} if neither the subscription nor the dead-letter one is ever sought \
+                 back, or horizon to the sum of their message retentions and retention to at least that"
+            );
         }
         Source::PubSub => {
             "seek = \"never\" if the subscription is never sought back, or horizon to its message retention"
@@ -220,17 +227,21 @@ const fn horizon_is(source: Source) -> &'static str {
         Source::Api | Source::CloudEvents | Source::Webhook(_) => {
             "horizon to how long the sender really tries, when that is shorter"
         }
-    }
+    };
+    says.into()
 }
 
 /// The copy in a dead-letter topic has another key, so it would be other work beside the letter of the first.
 fn dead_lettered(source: Source, route: &Route) -> Judgement {
-    let part = changed_by_copy(source, route.terms(source))?;
+    let terms = route.terms(source);
+    let part = changed_by_copy(source, terms)?;
     let says = format!(
         "on_exhausted = \"nack\" leaves exhausted messages to a dead-letter topic, and the key has {part}: the copy has \
          another one and would run again; key it by what it is about (key = \"/order_id\" or \"attribute:NAME\")"
     );
-    Verdict::Broken.when(route.on_exhausted == OnExhausted::Nack, says)
+    // Not every sender of CloudEvents has such a topic.
+    let has_topic = source == Source::PubSub || is_renamed(source, terms);
+    Verdict::Broken.when(has_topic && route.on_exhausted == OnExhausted::Nack, says)
 }
 
 fn wait(source: Source, terms: &Terms) -> Judgement {
@@ -347,12 +358,16 @@ fn undone(route: &Route) -> Judgement {
 
 /// A letter is a delivery and a head with its headers.
 fn letters(route: &Route) -> Judgement {
-    let (one, all) = (route.body_bytes_max as u64, route.letters.bytes_max);
-    let says = format!(
-        "body_bytes_max {one} > half of letters_bytes_max {all}: the largest body that cannot be named could never be \
-         kept, and its sender would hear 409 for ever; raise letters_bytes_max"
+    let (one, all, needed) = (
+        route.body_bytes_max,
+        route.letters.bytes_max,
+        letters_bytes_min(route),
     );
-    Verdict::Warning.when(one > all / 2, says)
+    let says = format!(
+        "body_bytes_max {one} and its headers > half of letters_bytes_max {all}: the largest body that cannot be named could \
+         never be kept, and its sender would hear 409 for ever; raise letters_bytes_max to {needed}"
+    );
+    Verdict::Warning.when(all < needed, says)
 }
 
 /// The outage that the quota holds: each piece of work that cannot finish takes one letter.

@@ -3,6 +3,7 @@
 use super::{Judgement, Verdict};
 use crate::config::Platform;
 use crate::config::values::written;
+use crate::config::volatile;
 use semel::key::Part;
 use semel_gate::settings::{
     Caller, IssuerKeys, KeyMissing, Route, Source, TokenRule, Verify, Webhook,
@@ -17,18 +18,6 @@ fn token(route: &Route) -> Option<&TokenRule> {
 
 /// Claims that all tokens of a route share.
 const SHARED_CLAIMS: [&str; 3] = ["aud", "iss", "email_verified"];
-
-/// Claims that differ from token to token of one holder.
-const PASSING_CLAIMS: [&str; 8] = [
-    "jti",
-    "exp",
-    "iat",
-    "nbf",
-    "nonce",
-    "auth_time",
-    "at_hash",
-    "c_hash",
-];
 
 /// A caller by what does not tell callers apart, or is not there any more.
 pub(super) fn caller(route: &Route) -> Judgement {
@@ -45,7 +34,7 @@ pub(super) fn caller(route: &Route) -> Judgement {
 fn by_claim(claim: &str) -> Judgement {
     let why = if SHARED_CLAIMS.contains(&claim) {
         "it is the same in everybody's token, so that one caller would get another's answers"
-    } else if PASSING_CLAIMS.contains(&claim) {
+    } else if volatile::CLAIMS.contains(&claim) {
         "it is another one in each token, so that a retry with a new token would run again"
     } else {
         return None;
@@ -108,11 +97,9 @@ pub(super) fn webhook(route: &Route) -> Judgement {
     let coverage = headers.map(|name| (name, coverage(sender, name)));
     let loosest = coverage.max_by_key(|(_, coverage)| *coverage);
     let (verdict, says) = match loosest {
-        Some((name, Coverage::Renewed)) => (
+        Some((name, Coverage::Renewed(why))) => (
             Verdict::Broken,
-            format!(
-                "header:{name} cannot be part of a key: {sender} signs each delivery anew, so every repeat would run"
-            ),
+            format!("header:{name} cannot be part of a key: {why}, so every repeat would run"),
         ),
         Some((name, Coverage::Unsigned)) => (
             Verdict::Warning,
@@ -154,18 +141,13 @@ enum Coverage {
     OwnId,
     /// Anybody who repeats a delivery can write another.
     Unsigned,
-    /// It is signed and another one in each repeat.
-    Renewed,
+    /// Another one in each repeat.
+    Renewed(&'static str),
 }
 
 fn coverage(sender: Webhook, header: &str) -> Coverage {
     match (sender, header) {
-        (Webhook::Stripe, "stripe-signature") => Coverage::Renewed,
         (Webhook::Standard, "webhook-id" | "svix-id") => Coverage::Signed,
-        (
-            Webhook::Standard,
-            "webhook-signature" | "svix-signature" | "webhook-timestamp" | "svix-timestamp",
-        ) => Coverage::Renewed,
         // Their signatures are digests of the body.
         (Webhook::GitHub, "x-hub-signature-256") | (Webhook::Shopify, "x-shopify-hmac-sha256") => {
             Coverage::Signed
@@ -173,7 +155,7 @@ fn coverage(sender: Webhook, header: &str) -> Coverage {
         (Webhook::GitHub, "x-github-delivery") | (Webhook::Shopify, "x-shopify-webhook-id") => {
             Coverage::OwnId
         }
-        _ => Coverage::Unsigned,
+        _ => volatile::header(header).map_or(Coverage::Unsigned, Coverage::Renewed),
     }
 }
 

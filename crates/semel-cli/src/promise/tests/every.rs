@@ -23,7 +23,7 @@ fn listed(route: &Route, facts: &StoreFacts) -> Option<Promise> {
     let (keeps_letters, loses_nothing, transaction) = match &facts.store {
         Store::Directory(disk) => {
             let stays =
-                *disk == Disk::Local || (*disk == Disk::Unknown && facts.declared.durable_disk);
+                *disk == Disk::Local || (*disk != Disk::Memory && facts.declared.durable_disk);
             (stays, stays, false)
         }
         Store::Postgres {
@@ -59,7 +59,7 @@ fn listed(route: &Route, facts: &StoreFacts) -> Option<Promise> {
             let stays = server.appendonly && always && nobody && !server.evicts;
             (stays, stays, false)
         }
-        Store::Firestore => (true, true, true),
+        Store::Firestore { is_emulator } => (!is_emulator, !is_emulator, !is_emulator),
     };
     listed_on(route, keeps_letters, loses_nothing, transaction)
 }
@@ -76,8 +76,10 @@ fn listed_on(
     let keeps_letters = keeps_letters || source == Source::Api;
     let remembers = terms
         .horizon
-        .is_some_and(|horizon| terms.retention >= horizon)
-        && (source != Source::CloudTasks || route.task_names_unique);
+        .is_some_and(|horizon| terms.retention >= horizon);
+    if source == Source::CloudTasks && !route.task_names_unique {
+        return None;
+    }
     if route.completes == Completes::Handler && transaction && remembers {
         return Some(ExactlyOnce);
     }
@@ -176,8 +178,9 @@ const FAILOVERS: [Option<Failover>; 4] = [
 
 /// Stores of every kind.
 fn stores() -> Vec<StoreFacts> {
-    let mut all: Vec<_> = [Disk::Local, Disk::Memory, Disk::Unknown].map(disk).into();
-    all.push(on(Store::Firestore, None));
+    let disks = [Disk::Local, Disk::Memory, Disk::Unknown, Disk::Replaced];
+    let mut all: Vec<_> = disks.map(disk).into();
+    all.extend([true, false].map(|is_emulator| on(Store::Firestore { is_emulator }, None)));
     for failover in FAILOVERS {
         for level in ["on", "remote_apply", "remote_write", "local", "off"] {
             let changes: [fn(&mut semel_postgres::DurabilitySettings); 5] = [
@@ -257,7 +260,7 @@ fn what_is_proved_is_what_the_table_lists() {
 
 fn is_unread(facts: &StoreFacts) -> bool {
     match &facts.store {
-        Store::Directory(_) | Store::Firestore => false,
+        Store::Directory(_) | Store::Firestore { .. } => false,
         Store::Postgres { server, .. } => server.is_none(),
         Store::Redis { server } => server.is_none(),
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const CLOUD_TASKS: &str = "source = \"cloud-tasks\"";
+const CLOUD_TASKS: &str = "source = \"cloud-tasks\"\nkey = \"/order_id\"";
 const ANY_PUBSUB: &str = "source = \"pubsub\"";
 
 /// Asserts that the line of this route has these words.
@@ -37,6 +37,10 @@ fn a_line_names_what_is_declared_of_senders_and_callers() {
         (
             vec![PUBSUB, KEYS],
             "that the downstream drops repeats for 14d",
+        ),
+        (
+            vec![PUBSUB, PARK, "undone = [503, \"520-529\"]"],
+            "that nothing happened where the handler answers 503, 520-529 (undone)",
         ),
         (
             vec![
@@ -113,6 +117,9 @@ fn a_line_names_what_is_assumed_of_senders() {
     ] {
         stands_on(&settings, &good(), &["assuming that ", says]);
     }
+    // Each of a counted number of deliveries says which one it is, so its letter waits for no time.
+    let counted = whole_line(&[ANY_PUBSUB, "key = \"/id\"\nsender_attempts = 5"], &good());
+    assert!(!counted.contains("unfinished work for"), "{counted}");
     // A declared number of attempts is no assumption, at most once needs no delivery, and a client's request no letter.
     let declared = "sender_attempts = 100";
     let park = "retention = \"31d\"\ntask_names = \"never reused\"\nin_doubt = \"park\"";
@@ -124,4 +131,13 @@ fn a_line_names_what_is_assumed_of_senders() {
         let line = whole_line(&settings, &disk(Disk::Local));
         assert!(!line.contains("assuming"), "{line}");
     }
+}
+
+/// The line of a route that is exactly once already went on to say how it would be.
+#[test]
+fn a_probe_that_fences_is_not_told_how_to_be_exactly_once() {
+    let probe = "in_doubt = \"probe\"\nprobe = \"GET /{key}\"\nprobe_fences = true";
+    let line = whole_line(&[PUBSUB, probe], &good());
+    assert!(line.contains("proved: exactly-once"), "{line}");
+    assert!(!line.contains("for exactly once, set"), "{line}");
 }
