@@ -27,7 +27,7 @@ mod check;
 mod docs;
 
 pub(crate) use admin_address::{AdminAddress, admin_address};
-pub(crate) use check::{Broken, Finding, Verdict, check, check_deployment, check_promises};
+pub(crate) use check::{Broken, Finding, Verdict, check, check_on, check_promises};
 pub(crate) use docs::{commented_file, page};
 pub(crate) use load::{FILE_DEFAULT, from_new_text, from_text, load, load_on};
 pub(crate) use mistakes::Mistakes;

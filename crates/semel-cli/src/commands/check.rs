@@ -38,10 +38,7 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<()> {
             return Err(mistakes.into());
         }
     };
-    let mut findings = config::check(&config);
-    if let Some(deployment) = &deployment {
-        findings.extend(config::check_deployment(&config, deployment));
-    }
+    let findings = config::check_on(&config, deployment.as_ref());
     let broken = Broken::among(&findings);
     if args.json {
         let found: Vec<_> = findings.iter().map(as_json).collect();

@@ -11,11 +11,11 @@ mod named;
 mod promise;
 mod deployment;
 
-pub(crate) use deployment::check as check_deployment;
 pub(crate) use promise::check as check_promises;
 
 use super::overlaps::covers;
 use super::{Config, Platform};
+use crate::deployment::Deployment;
 use crate::promise::StoreFacts;
 use crate::store_url::StoreUrl;
 use semel_gate::path::PathPattern;
@@ -55,6 +55,25 @@ pub(crate) struct Broken(Vec<Finding>);
 
 /// All findings: about the gate first, then route by route.
 pub(crate) fn check(config: &Config) -> Vec<Finding> {
+    check_on(config, None)
+}
+
+/// The same, with those about a deployment. A promise of what is refused is not called proved.
+pub(crate) fn check_on(config: &Config, deployment: Option<&Deployment>) -> Vec<Finding> {
+    let mut found = settings(config);
+    found.extend(deployment.map_or_else(Vec::new, |it| deployment::check(config, it)));
+    let is_refused = |promise: &Finding| {
+        let mut broken = found.iter().filter(|found| found.is_broken());
+        broken.any(|found| found.route.is_none() || found.route == promise.route)
+    };
+    let mut promises = promise::check(config, &StoreFacts::unread(config));
+    promises.retain(|promise| promise.verdict != Verdict::Proved || !is_refused(promise));
+    found.extend(promises);
+    found
+}
+
+/// The findings about all but promises and the deployment.
+fn settings(config: &Config) -> Vec<Finding> {
     let routes = &config.settings.routes;
     let mut found: Vec<_> = [
         store(config),
@@ -86,7 +105,6 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
         }
         found.extend(landing::check(config, route));
     }
-    found.extend(promise::check(config, &StoreFacts::unread(config)));
     found
 }
 

@@ -106,6 +106,22 @@ fn names_of_tasks_must_be_declared_unique_where_they_are_the_key() {
     said.lacks("; proved: ");
 }
 
+/// A route that `semel check` refused for one reason was called proved for another.
+#[test]
+fn a_refused_route_has_no_proved_promise() {
+    let durable = on_top("durable_disk = true");
+    let demand = "source = \"pubsub\"\npromise = \"at-least-once\"\n";
+    let good = format!("{durable}{demand}");
+    check(&good)
+        .good()
+        .has("proved   route orders: promise = \"at-least-once\"");
+    for broken in ["wait = \"10s\"\n", "deadline = \"1s\"\n"] {
+        let output = check(&format!("{good}{broken}"));
+        output.refused();
+        output.stdout.lacks("proved: at-least-once");
+    }
+}
+
 /// The advice that `semel check` gives for a dead-letter policy is enough.
 #[test]
 fn the_advice_for_a_dead_letter_policy_passes() {
