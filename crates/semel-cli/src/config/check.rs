@@ -223,8 +223,8 @@ fn renaming() -> Option<Finding> {
 
 /// The assumption below every promise.
 fn unreached(config: &Config) -> Option<Finding> {
-    let says = "no promise covers work of whose attempts none was answered by a gate, and none was sent to the handler on an \
-                attempt that may be its sender's last";
+    let says = "no promise covers work whose sender gives up before its letter is due: each attempt until then was refused, or lost \
+                with its gate";
     config
         .keeps_records()
         .then(|| Finding::gate(Verdict::Note, says))

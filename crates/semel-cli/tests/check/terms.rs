@@ -23,7 +23,7 @@ fn the_inequalities_are_proved_or_named_for_each_source() {
         "warning  the senders' identity is not checked on orders",
         "note     a route's name and the namespace enter every key",
         "note     route orders: requests of API clients are refused",
-        "note     no promise covers work of whose attempts none was answered by a gate",
+        "note     no promise covers work whose sender gives up before its letter is due",
     ] {
         said.has(expected);
     }
