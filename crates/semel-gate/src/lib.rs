@@ -21,7 +21,6 @@ mod activity;
 mod router_service;
 mod normalize;
 mod refusal;
-mod turned_away;
 mod head;
 mod bodies;
 mod byte_budget;

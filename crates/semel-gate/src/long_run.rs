@@ -105,7 +105,7 @@ impl Flow {
         match answered(put) {
             Ok(put) => {
                 // An effect that is gone needs no word.
-                let _heard = begin.send(());
+                let _sent = begin.send(());
                 again_unless_kept(put)
             }
             Err(why) => {

@@ -1,5 +1,9 @@
 //! Refusals before there is a delivery: the request itself is not taken.
 
+mod turned_away;
+
+pub(crate) use turned_away::turn_away;
+
 use crate::bodies::BodyError;
 use crate::normalize::Rejection;
 use crate::pace::PaceError;

@@ -44,7 +44,7 @@ fn is_by_event_id(route: &Route) -> bool {
     key.parts().contains(&Part::Pointer("/id".into()))
 }
 
-/// Returns whether the path or the query may differ between deliveries. Whoever configured a push wrote its query once.
+/// Returns whether the path or the query may differ between deliveries. The query of a push is configured once.
 fn may_differ(route: &Route) -> bool {
     let is_exact = matches!(route.path, PathPattern::Exact(_));
     let has_queries = |source: &Source| match source {

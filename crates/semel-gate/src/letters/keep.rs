@@ -46,7 +46,7 @@ pub(crate) async fn keep_letter(flow: &mut Flow, disposition: Disposition) -> Di
     if let Disposition::Letter(why) = disposition {
         return give_up(flow, why).await;
     }
-    // Nobody knows which work it is: a letter could not tell it from what has run.
+    // Its work is not known: a letter could not tell it from work that has run.
     if matches!(disposition, Disposition::NoRoom) {
         unkept(flow, disposition.word(), MEMORY);
     }
@@ -120,7 +120,7 @@ async fn keep_unfinished(flow: &mut Flow, unfinished: Disposition, moment: Momen
     if moment == Moment::Ended {
         retain(flow).await;
     }
-    // A run that goes on may yet succeed; the keeper alerts if it does not.
+    // A live run may yet succeed; the keeper alerts if it does not.
     let runs = moment == Moment::StillRunning || matches!(unfinished, Disposition::Busy { .. });
     if flow.is_last_attempt() && !runs {
         alarm(flow).await;

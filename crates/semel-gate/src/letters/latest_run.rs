@@ -41,7 +41,7 @@ impl LatestRun {
             (State::Running, _, _) => return format!("run {number} has begun and recorded no end"),
             (_, 0, _) => "no run has begun".into(),
             (State::Failed, _, Some(status)) => {
-                format!("run {number} failed for good with status {status}")
+                format!("run {number} failed permanently with status {status}")
             }
             (_, _, Some(status)) => format!("run {number} ended with status {status}"),
             (_, _, None) if self.in_doubt => format!("run {number} ended without an answer"),
@@ -102,7 +102,7 @@ mod tests {
             ),
             (
                 run(State::Failed, 1, Some(422), false),
-                "run 1 failed for good with status 422",
+                "run 1 failed permanently with status 422",
             ),
         ] {
             assert_eq!(run.says(), sentence);

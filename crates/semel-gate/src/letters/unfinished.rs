@@ -100,7 +100,7 @@ impl Flow {
         }
     }
 
-    /// Returns whether so many tenths of the time are over for which its sender delivers.
+    /// Returns whether this number of tenths of its sender's time is over.
     #[allow(
         clippy::disallowed_methods,
         reason = "publish times and births are compared with the wall clock, to within hours"

@@ -81,16 +81,18 @@ async fn a_gate_that_dies_in_the_run_leaves_the_letter_to_another_gate() {
 }
 
 /// An address that nothing listens on.
-pub(super) async fn nobody() -> SocketAddr {
+pub(super) async fn closed_port() -> SocketAddr {
     let listener = TcpListener::bind(here()).await.unwrap();
     listener.local_addr().unwrap()
 }
 
 #[tokio::test]
 async fn a_handler_that_cannot_be_reached_leaves_the_letter() {
-    let nobody = nobody().await;
+    let closed_port = closed_port().await;
     for sender in ONCE {
-        let bed = sender.bed(|route| route.upstream = upstream(nobody)).await;
+        let bed = sender
+            .bed(|route| route.upstream = upstream(closed_port))
+            .await;
         bed.ask(sender.sends("n")).await.is(200);
         unfinished(&bed.letters().await, true);
         let record = bed.record().await;

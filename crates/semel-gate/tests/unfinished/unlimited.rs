@@ -1,6 +1,6 @@
 //! A sender without a limit on its attempts: its work has a letter once half of the time is over for which it delivers.
 
-use super::once::nobody;
+use super::once::closed_port;
 use super::{Declared, one_slot, push, task, unfinished, unkept};
 use crate::letters::Aging;
 use crate::support::prelude::*;
@@ -94,7 +94,7 @@ async fn a_failure_of_work_whose_record_is_old_keeps_a_letter() {
 #[tokio::test]
 async fn a_record_of_unfinished_work_is_kept_while_the_sender_delivers() {
     const DAYS: Duration = Duration::from_secs(20 * 24 * 3600);
-    let nobody = nobody().await;
+    let closed_port = closed_port().await;
     for is_reached in [true, false] {
         let bed = Aging::with(|settings| {
             let route = &mut settings.routes[0];
@@ -102,7 +102,7 @@ async fn a_record_of_unfinished_work_is_kept_while_the_sender_delivers() {
             delivers_for(Some(2 * DAYS))(route);
             route.in_doubt = InDoubt::Retry;
             if !is_reached {
-                route.upstream = upstream(nobody);
+                route.upstream = upstream(closed_port);
             }
         })
         .await;

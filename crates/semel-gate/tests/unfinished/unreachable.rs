@@ -1,14 +1,14 @@
 //! A handler that cannot be reached: its work ages, and is parked by its age alone.
 
-use super::{ONCE, once::nobody};
+use super::{ONCE, once::closed_port};
 use crate::support::prelude::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 async fn bed(park_after: Duration) -> Bed {
-    let nobody = nobody().await;
+    let closed_port = closed_port().await;
     Bed::route(|route| {
-        route.upstream = upstream(nobody);
+        route.upstream = upstream(closed_port);
         terms_of(route, |terms| terms.park_after = Some(park_after));
     })
     .await

@@ -133,7 +133,7 @@ fn a_line_names_what_is_assumed_of_senders() {
     }
 }
 
-/// The line of a route that is exactly once already went on to say how it would be.
+/// The line of a route that is exactly once also told how to become it.
 #[test]
 fn a_probe_that_fences_is_not_told_how_to_be_exactly_once() {
     let probe = "in_doubt = \"probe\"\nprobe = \"GET /{key}\"\nprobe_fences = true";

@@ -4,7 +4,7 @@ use super::*;
 
 const STRIPE: &str = "source = \"stripe\"\nsecrets = [\"env:PATH\"]";
 
-/// Each attempt had a key of its own, and ran, under a proved *at most once*.
+/// Each attempt had another key, and ran, under a proved *at most once*.
 #[test]
 fn a_key_that_each_attempt_changes_proves_no_memory() {
     for (settings, part) in [

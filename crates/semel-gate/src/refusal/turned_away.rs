@@ -7,14 +7,6 @@ use crate::reply::problem::Problem;
 use crate::upstream::{Reply, full};
 use http::HeaderMap;
 use http::request::Parts;
-use std::collections::HashMap;
-use std::sync::Mutex;
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// Log lines per reason and second; the others of that second are counted.
-const LINES_MAX: u32 = 10;
-const SECOND: Duration = Duration::from_secs(1);
 
 /// Length of a path or an id in the log, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
@@ -33,17 +25,6 @@ const IDS: [&str; 11] = [
     "webhook-id",
     "idempotency-key",
 ];
-
-/// The lines of the current second, by reason.
-#[derive(Debug, Default)]
-pub(crate) struct TurnedAwayLog(Mutex<HashMap<&'static str, Second>>);
-
-#[derive(Debug)]
-struct Second {
-    begun: Instant,
-    lines: u32,
-    left_out: u64,
-}
 
 /// Counts, logs and answers a refused request.
 pub(crate) fn turn_away(gate: &Gate, head: &Parts, problem: &Problem) -> Reply {
@@ -78,45 +59,4 @@ fn ids(headers: &HeaderMap) -> Option<String> {
 fn shown(text: &str) -> String {
     let visible = text.chars().filter(|c| !is_invisible(*c));
     visible.take(SHOWN_CHARS_MAX).collect()
-}
-
-// === impl TurnedAwayLog ===
-
-impl TurnedAwayLog {
-    /// Returns how many lines were left out since the last one, if a line is due.
-    fn line(&self, reason: &'static str) -> Option<u64> {
-        let now = Instant::now();
-        let mut seconds = self.0.lock().expect("no holder of this lock panics");
-        let second = seconds.entry(reason).or_insert(Second {
-            begun: now,
-            lines: 0,
-            left_out: 0,
-        });
-        if now - second.begun >= SECOND {
-            second.begun = now;
-            second.lines = 0;
-        }
-        if second.lines == LINES_MAX {
-            second.left_out += 1;
-            return None;
-        }
-        second.lines += 1;
-        Some(std::mem::take(&mut second.left_out))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn ten_lines_a_second_are_written_and_the_others_counted() {
-        let log = TurnedAwayLog::default();
-        let lines: Vec<_> = (0..25).map(|_| log.line("unknown-path")).collect();
-        assert_eq!(lines.iter().flatten().count(), 10);
-        assert_eq!(log.line("other-method"), Some(0));
-        tokio::time::advance(SECOND).await;
-        assert_eq!(log.line("unknown-path"), Some(15));
-        assert_eq!(log.line("unknown-path"), Some(0));
-    }
 }
