@@ -95,8 +95,9 @@ impl Flow {
                 route.terms(self.source).outlasts_sender() || self.is_delivered_for(LETTER_TENTHS)
             }
             (_, Moment::Ended) => self.is_delivered_for(LETTER_TENTHS),
-            // Nothing else would ever tell how long it has been delivered.
-            (_, Moment::Refused) => !self.has_age() || self.is_delivered_for(LETTER_TENTHS),
+            // Nothing else would ever tell that the sender's time is over.
+            (_, Moment::Refused) if self.is_bounded() && !self.has_age() => true,
+            (_, Moment::Refused) => self.is_delivered_for(LETTER_TENTHS),
         }
     }
 
@@ -124,6 +125,12 @@ impl Flow {
         let published = self.transport.published_at.and_then(micros);
         let born = self.lease.as_ref().map(|lease| lease.born.0);
         published.into_iter().chain(born).min()
+    }
+
+    /// Returns whether it is known for how long its sender delivers.
+    fn is_bounded(&self) -> bool {
+        let terms = self.route.settings.terms(self.source);
+        terms.delivers_for.is_some()
     }
 
     /// Returns whether anything tells how long it has been delivered: a time, or the number of its attempt.
